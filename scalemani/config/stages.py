@@ -84,7 +84,7 @@ NEIGHBORS = Stage(
 )
 WEIGHTS = Stage("weights", ("work_points",), optional=True, key=Key(side_data=("weights",)))
 CLASSES = Stage("classes", ("work_points",), key=Key(side_data=("labels",)))
-AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
+AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True, key=Key(continues=("neighbors", "affinities")))
 COMPONENTS = Stage(
     "components",
     ("partition", "work_points", "neighbors", "affinities", "weights"),

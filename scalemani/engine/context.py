@@ -20,7 +20,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniWarning
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.store.groups import block_unit
+from scalemani.store.groups import BlockRows, block_unit
 from scalemani.store.schema import ArrayDescription
 
 MOST_PARTS = 512  # of a sum: more than the tasks that most clusters run at once
@@ -40,8 +40,8 @@ class PointsInput:
     extremes: Mapping[str, Any] | None = None
 
 
-BlockFunction = Callable[[StageTask, int], Arrays]
-RangeFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
+BlockFunction = Callable[[StageTask, int], BlockRows]
+RangeFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, BlockRows]]]
 FoldFunction = Callable[[StageTask, Any], Any]
 BlocksOf = Callable[[int], Iterable[int]]
 ALL_BLOCKS = range(0)  # of a layer: an object that stands for them
@@ -288,7 +288,7 @@ def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
             file.write(f"{stage} {unit} {os.getpid()}:{started:.3f}:{time.time() - started:.3f}\n".encode())
 
 
-def one_by_one(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+def one_by_one(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, BlockRows]]:
     """Yield blocks and their arrays."""
     for block in blocks:
         yield block, function(task, block)

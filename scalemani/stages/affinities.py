@@ -1,5 +1,6 @@
 """The weight of every edge of the neighbour graph, row by row."""
 
+import functools
 import math
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.params import AffinitiesParams, Resolved
+from scalemani.config.stages import AFFINITIES
 from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
@@ -28,6 +30,7 @@ from scalemani.kernels.affinities.entropic import (
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
+from scalemani.stages.shared.appended import take_earlier_blocks
 from scalemani.stages.shared.edges import edges_read, multiplicities
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
@@ -77,6 +80,8 @@ def run(context: StageContext) -> dict[str, Any]:
         task.output.write_whole({StoredAffinities.sigma: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
     weighted = stored_weights(task.inputs) is not None
     task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
+    if task.earlier is not None and follows_earlier(task):
+        take_earlier_blocks(context, functools.partial(has_earlier_lists, task))
     graph = context.graph()
     graph.map_blocks(affinities_block)
     certify = entropic_certificates if task.params.affinities.kind == "entropic" else weight_certificates
@@ -89,6 +94,23 @@ def sampled_bandwidth(task: StageTask, nth: int) -> float:
     neighbors = task.stored(StoredNeighbors)
     distances = neighbors.distances(neighbors.final_step).gather(rows)
     return typical_bandwidth(distances.astype(np.float64) ** 2, nth)
+
+
+def follows_earlier(task: StageTask) -> bool:
+    """Return whether affinities follow from lists as those of the run do that points were appended to."""
+    stored, params = task.earlier_results.groups[StoredAffinities.STAGE], task.params.affinities
+    same_sigma = params.kind != "gaussian" or sigma_of(stored, params) == sigma_of(task.output, params)
+    return bool(stored.record["version"] == AFFINITIES.key.version) and same_sigma
+
+
+def has_earlier_lists(task: StageTask, block: int) -> bool:
+    """Return whether the lists of a block are those of the run that points were appended to."""
+    names = StoredNeighbors.indices.name, StoredNeighbors.distances.name
+    now, before = (
+        [one.group.content_of_block(name, block, one.final_step) for name in names]
+        for one in (task.stored(StoredNeighbors), task.earlier_results.stored(StoredNeighbors))
+    )
+    return now == before
 
 
 def sigma_of(group: StageGroup, params: AffinitiesParams) -> float:

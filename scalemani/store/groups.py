@@ -8,6 +8,7 @@ stage's record. `FORMAT.md` is the specification.
 
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,12 +23,13 @@ from scalemani.store.arrays import (
     Digests,
     VerifiedStore,
     check_size,
+    chunk_key,
     create_array,
     open_array,
     read_rows,
     write_rows,
 )
-from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest, side_by_side
+from scalemani.store.objects import RECORD_BYTES, Committed, checked_key, damaged_object, digest, side_by_side
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, below, check_described, whole_chunks
 
@@ -35,7 +37,18 @@ SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
 
 Certified = TypeVar("Certified")
+
+
+@dataclass(frozen=True)
+class TakenBlock:
+    """What a group has of a block, in the folder of a step: another group of the store takes it undecoded."""
+
+    group: "StageGroup"
+    step: str = ""
+
+
 Described = Mapping[ArrayDescription, np.ndarray]
+BlockRows = Mapping[ArrayDescription, np.ndarray | TakenBlock]
 
 
 def entries_of(units: Any) -> dict[str, Digests] | None:
@@ -125,10 +138,11 @@ class StageGroup:
             entry |= self._create(path, described, shape, array.dtype, chunks)
         self._commit(unit, entry)
 
-    def write_block(self, block: int, arrays: Described, step: str = "") -> None:
+    def write_block(self, block: int, arrays: BlockRows, step: str = "") -> None:
         """Write what one block has of every array passed, then commit the block.
 
-        These are its rows, or parts (of a sparse matrix) that are as long as the block happens to have them.
+        These are its rows, as they are or as another group has them, or parts (of a sparse matrix) that are as long as
+        the block happens to have them.
         """
         unit = block_unit(block, step)
         if any(described.kind == "part" for described in arrays):
@@ -284,9 +298,10 @@ class StageGroup:
 
     # Within
 
-    def _write(self, kind: Kind, unit: str, folder: str, described_values: Described, block: int = 0) -> None:
+    def _write(self, kind: Kind, unit: str, folder: str, described_values: BlockRows, block: int = 0) -> None:
         """Write arrays side by side, then commit them as a unit: all of each, or a block of those that were created."""
-        arrays = {description: np.asarray(values) for description, values in described_values.items()}
+        taken = {one: rows for one, rows in described_values.items() if isinstance(rows, TakenBlock)}
+        arrays = {one: np.asarray(values) for one, values in described_values.items() if one not in taken}
         check_described(self.stage, folder, kind, arrays)
 
         def write(described: tuple[ArrayDescription, np.ndarray]) -> Digests:
@@ -301,7 +316,32 @@ class StageGroup:
                 raise StoreError(f"block {block} of {path} takes {taken}, got {(values.shape, values.dtype)}")
             return write_rows(target, values, block)
 
-        self._commit(unit, union(side_by_side(write, list(arrays.items()))))
+        entries = [self._take_rows(folder, one.name, rows, block) for one, rows in taken.items()]
+        self._commit(unit, union([*entries, *side_by_side(write, list(arrays.items()))]))
+
+    def _take_rows(self, folder: str, name: str, source: TakenBlock, block: int) -> Digests:
+        """Store a block of an array as another group has it, which has to be intact there."""
+        array, other = self.array(below(folder, name)), source.group.array(below(source.step, name))
+        if (array.chunks, array.dtype) != (other.chunks, other.dtype):
+            raise StoreError(f"block {block} of {self.path}/{array.path} differs in shape from {source.group.path}")
+        key, committed = chunk_key(array, block), source.group._committed_chunk(other, block, source.step)
+        here, there = (
+            group._store.objects.below(step) if step else group._store.objects
+            for group, step in ((self, folder), (source.group, source.step))
+        )
+        taken = None if committed is None else here.take(key.removeprefix(f"{folder}/"), there, committed)
+        if taken is None:
+            raise damaged_object(f"{there.root}/{key}", "its content is not what was committed")
+        return {key: taken}
+
+    def _committed_chunk(self, array: zarr.Array, block: int, step: str) -> Committed | None:
+        """Return what commits the chunk of a block of an array of a step; None where the block is not committed."""
+        return self._entries.get(block_unit(block, step), {}).get(chunk_key(array, block))
+
+    def content_of_block(self, name: str, block: int, step: str = "") -> str | None:
+        """Return the digest of a block of a row array; None where it is not committed."""
+        committed = self._committed_chunk(self.array(below(step, name)), block, step)
+        return None if committed is None else committed[1]
 
     def _create(
         self, path: str, described: ArrayDescription, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError
-from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.groups import StageGroup, TakenBlock, block_unit
 from scalemani.store.schema import ArrayDescription
 
 MOST_BESIDE_DIGESTS, READING_SECONDS = 3.0, 0.5  # of the processor, as a share of the digests, and for the files
@@ -90,6 +90,49 @@ def test_a_block_of_another_group_is_taken_over_as_it_is_and_stays_when_that_is_
     assert reader.units == [block_unit(0), block_unit(1), "schema"]
     np.testing.assert_array_equal(reader.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
     assert reader.damaged_units() == []
+
+
+def rounds_of(folder, key, counts):
+    """Return a group with the counts of rounds, a block each."""
+    group = StageGroup(folder, f"stages/demo/{key}", BLOCK_ROWS)
+    for number, values_of_round in counts.items():
+        group.create(BLOCK_ROWS, [COUNTS.sized()], f"round_{number}")
+        group.write_block(0, {COUNTS: values_of_round}, f"round_{number}")
+    return group
+
+
+def test_a_block_is_taken_undecoded_into_the_folder_of_another_step_next_to_what_is_written(tmp_path):
+    numbers = np.arange(BLOCK_ROWS, dtype=np.int32)
+    other = rounds_of(tmp_path, "key", {2: numbers})
+    group = rounds_of(tmp_path, "grown", {0: TakenBlock(other, "round_2")})
+    group.create(BLOCK_ROWS, [COUNTS.sized()], "round_1")
+    group.write_block(0, {COUNTS: TakenBlock(group, "round_0")}, "round_1")
+    files = [
+        one.objects.root / "arrays" / step / "counts" / "c" / "0"
+        for one, step in ((other, "round_2"), (group, "round_1"))
+    ]
+    assert files[0].samefile(files[1])
+    other.remove_step("round_2")
+    group.remove_step("round_0")
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    np.testing.assert_array_equal(reader.read_block("round_1/counts", 0), numbers)
+    assert reader.damaged_units() == []
+    assert reader.content_of_block("counts", 0, "round_1") == group.content_of_block("counts", 0, "round_1")
+
+
+def test_a_block_that_was_damaged_or_has_other_chunks_is_refused(tmp_path):
+    other = written_group(tmp_path)
+    group = StageGroup(tmp_path, "stages/demo/grown", BLOCK_ROWS // 2)
+    group.create(N_ROWS, [VALUES.sized(3)])
+    with pytest.raises(StoreError):
+        group.write_block(0, {VALUES: TakenBlock(other)})
+    assert not group.committed(block_unit(0))
+    same = StageGroup(tmp_path, "stages/demo/same", BLOCK_ROWS)
+    same.create(N_ROWS, [VALUES.sized(3)])
+    chunk(other, 1).write_bytes(chunk(other, 1).read_bytes()[:-1])
+    with pytest.raises(CorruptChunkError):
+        same.write_block(1, {VALUES: TakenBlock(other)})
+    assert not same.committed(block_unit(1))
 
 
 def test_a_block_that_is_written_anew_leaves_the_group_that_it_was_taken_from(tmp_path):

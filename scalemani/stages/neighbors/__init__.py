@@ -37,12 +37,20 @@ from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, search_exactly
 from scalemani.stages.neighbors.leaves import search_leaves
-from scalemani.stages.neighbors.lists import arrays, is_whole, lists_before, precomputed_block, round_arrays, settled
+from scalemani.stages.neighbors.lists import (
+    arrays,
+    is_whole,
+    lists_before,
+    precomputed_block,
+    round_arrays,
+    settled,
+    taken_lists,
+)
 from scalemani.stages.neighbors.memory_model import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
 from scalemani.stages.neighbors.tables import centroids_of, distance_of_points, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
-from scalemani.store.groups import StageGroup
+from scalemani.store.groups import BlockRows, StageGroup, TakenBlock
 
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
 STANDARD_ERRORS = 2  # between the measured recall and the target: the true one is below it in one run of forty
@@ -50,11 +58,17 @@ STANDARD_ERRORS = 2  # between the measured recall and the target: the true one 
 __all__ = ["disk", "memory", "run"]
 
 
-def near_neighbors_block(current: Round, number: int, task: StageTask, block: int) -> Arrays:
+def near_neighbors_block(current: Round, number: int, task: StageTask, block: int) -> BlockRows:
     """Return the neighbours of a block after looking among the neighbours of those of the round before.
 
-    Lists that came with the points may be too short even then, as those of points without any neighbour.
+    Lists that came with the points may be too short even then, as those of points without any neighbour. Where lists
+    that have changed alone look, a block without such stays as it is.
     """
+    of_given = StoredGivenLists.STAGE in task.inputs
+    if current.of_changed and not of_given:
+        step = round_step(number - 1)
+        if not StoredNeighbors(task.output).fresh(step).read_block(block).any():
+            return {**taken_lists(task.output, step), StoredNeighbors.fresh: TakenBlock(task.output, step)}
     (start, stop), (known, before) = task.dimensions.rows(block), lists_before(task, number, block)
     sketches, unit, lists = list_tables(task, round_step(number - 1), current.of_leaves)
     distance = distance_of_points(task)
@@ -75,7 +89,7 @@ def near_neighbors_block(current: Round, number: int, task: StageTask, block: in
     neighbors, fresh = settled(task, start, candidates, known)
     if current.of_changed:
         fresh |= still_fresh(before, neighbors.indices)
-    if StoredGivenLists.STAGE in task.inputs:
+    if of_given:
         fill_short_lists(task, start, neighbors)
     return round_arrays(neighbors, fresh)
 
@@ -239,7 +253,7 @@ def find_round(context: StageContext, method: str, current: Round, number: int) 
         run_round(context, number, functools.partial(compute, current, number))
 
 
-def run_round(context: StageContext, number: int, function: Callable[[StageTask, int], Arrays]) -> None:
+def run_round(context: StageContext, number: int, function: Callable[[StageTask, int], BlockRows]) -> None:
     """Compute the missing blocks of a round."""
     context.task.output.create(context.task.dimensions.n_points, arrays(context.task), round_step(number))
     context.map_blocks(function, round_step(number))

@@ -3,14 +3,15 @@
 Appended points look through the cells nearest to them, as all points do in a first round. A point of the earlier graph
 keeps its list, and looks among the appended points alone that look through its cell, for those within its farthest
 neighbour. The cost follows the appended points: each of them is compared as often as it is in a first round, in both
-directions, and no other point looks for the cells near it.
+directions, and no other point looks for the cells near it. Blocks of earlier points whose lists no appended point
+enters are taken as they are.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageTask
+from scalemani.engine.context import StageTask
 from scalemani.kernels.arrays.grouping import group_by, inverse_order
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
@@ -19,8 +20,9 @@ from scalemani.stages.arrays.graph import TRUTH, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, ranges_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
-from scalemani.stages.neighbors.lists import empty_lists, round_arrays, settled
+from scalemani.stages.neighbors.lists import empty_lists, round_arrays, settled, taken_lists
 from scalemani.stages.neighbors.tables import basis_of, centroids_of, sketch_tables, work_points_of
+from scalemani.store.groups import BlockRows
 
 DISTINCT_LISTS = 13  # the version of the stage from which on no list names a neighbour several times
 
@@ -29,12 +31,14 @@ class Appended(NamedTuple):
     """Work rows of the points of an earlier run, and the appended points.
 
     `known` are the work rows (n,) of the earlier work rows, `earlier_rows` (N,) these of all work rows, -1 for appended
-    points. `new` (m,) are the work rows of appended points, ascending; `input_rows` (m,) are their input rows,
-    `sketches` (m, s) theirs, and `probes` (m, p) the cells that they look through.
+    points, and `in_place` says whether both orders agree. `new` (m,) are the work rows of appended points, ascending;
+    `input_rows` (m,) are their input rows, `sketches` (m, s) theirs, and `probes` (m, p) the cells that they look
+    through.
     """
 
     known: np.ndarray
     earlier_rows: np.ndarray
+    in_place: bool
     new: np.ndarray
     input_rows: np.ndarray
     sketches: np.ndarray
@@ -52,20 +56,37 @@ class Visitors(NamedTuple):
     offsets: np.ndarray
 
 
-def continued_block(task: StageTask, block: int) -> Arrays:
+def continued_block(task: StageTask, block: int) -> BlockRows:
     """Return the neighbours of a block: of the earlier graph, and among the appended points."""
     appended = task.once(appended_points)
     start, stop = task.dimensions.rows(block)
+    stored = task.earlier_results.stored(StoredNeighbors)
+    step, distinct = stored.final_step, stored.group.record["version"] >= DISTINCT_LISTS
+    may_stay = distinct and appended.in_place and stop <= len(appended.known)
+    unchanged = {
+        **taken_lists(stored.group, step),
+        StoredNeighbors.fresh: np.zeros((stop - start, task.params.n_neighbors), np.uint8),
+    }
+    if may_stay and not is_visited(task, start, stop):
+        return unchanged
     known = empty_lists(task, stop - start)
     places = np.flatnonzero(appended.earlier_rows[start:stop] >= 0)
     rows = appended.earlier_rows[start + places]
-    stored = task.earlier_results.stored(StoredNeighbors)
-    step = stored.final_step
     known.indices[places] = appended.known[stored.indices(step).gather(rows)]
     known.distances[places] = stored.distances(step).gather(rows)
-    if stored.group.record["version"] < DISTINCT_LISTS:  # each is taken once, and others fill its places
+    if not distinct:  # each is taken once, and others fill its places
         known = merge_neighbors(known, empty_lists(task, stop - start), task.params.n_neighbors)
-    return round_arrays(*settled(task, start, candidates_of_block(task, start, places, known), known))
+    candidates = candidates_of_block(task, start, places, known)
+    if may_stay and not (candidates >= 0).any():
+        return unchanged
+    return round_arrays(*settled(task, start, candidates, known))
+
+
+def is_visited(task: StageTask, start: int, stop: int) -> bool:
+    """Return whether an appended point looks through a cell in which one of some consecutive rows is."""
+    n_visitors = np.diff(task.once(visitors_of_cells).offsets)
+    _, cells = task.once(ranges_of_cells).among(start, stop)
+    return bool(n_visitors[cells].any())
 
 
 def appended_points(task: StageTask) -> Appended:
@@ -83,7 +104,8 @@ def appended_points(task: StageTask) -> Appended:
     probes = nearest_nearby_cells(sketches, offsets, centroids, near, n_probes)
     known, earlier_rows = inverse_order(order)[before], np.full(len(order), -1)
     earlier_rows[known] = np.arange(len(known))
-    return Appended(known, earlier_rows, new, order[new], sketches, probes)
+    in_place = bool((known == np.arange(len(known))).all())
+    return Appended(known, earlier_rows, in_place, new, order[new], sketches, probes)
 
 
 def probes_of_earlier(task: StageTask) -> int:

@@ -10,7 +10,7 @@ from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.neighbors.tables import compared_points
 from scalemani.stages.shared.tiled_search import refine_by_tiles
-from scalemani.store.groups import block_unit
+from scalemani.store.groups import BlockRows, StageGroup, TakenBlock, block_unit
 from scalemani.store.schema import RowArray
 
 
@@ -45,6 +45,12 @@ def round_arrays(neighbors: Neighbors, fresh: np.ndarray) -> Arrays:
         StoredNeighbors.distances: neighbors.distances,
         StoredNeighbors.fresh: fresh.astype(np.uint8),
     }
+
+
+def taken_lists(group: StageGroup, step: str) -> BlockRows:
+    """Return the lists of a block as a step of a group has them."""
+    taken = TakenBlock(group, step)
+    return {StoredNeighbors.indices: taken, StoredNeighbors.distances: taken}
 
 
 def lists_before(task: StageTask, number: int, block: int) -> tuple[Neighbors, NeighborLists]:

@@ -16,7 +16,7 @@ from scalemani.runs.walk import run
 from scalemani.stages import neighbors
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.neighbors import recall
+from scalemani.stages.neighbors import continued, recall
 from tests.spies import watch
 
 BOUNDS, K, SAMPLED = (1500, 1560, 1650), 8, 400
@@ -131,3 +131,52 @@ def test_lists_that_the_first_round_has_left_stay_and_what_is_fresh_stays_fresh(
     for row in range(BOUNDS[2]):
         known = np.isin(after[row], before[row][flags[row] == 0])
         np.testing.assert_array_equal(kept[row].astype(bool), ~known)
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory):
+    """A run of far clusters, as large as blocks, points appended to one of them, and the blocks that were looked at."""
+    draws, folder = np.random.default_rng(3), tmp_path_factory.mktemp("clusters") / "run"
+    before = 100.0 * np.repeat(np.eye(5, 6), 1000, axis=0) + draws.normal(size=(5000, 6))
+    appended = 100.0 * np.eye(5, 6)[2] + draws.normal(size=(40, 6))
+    asked = {"neighbors": {"n_neighbors": K, "method": "partition"}, "partition": {"cell_points": 50}}
+    rough = {"affinities": {"perplexity": 3.0}, "embedding": {"residual": 0.5, "max_passes": 2}}
+    params = Parameters().with_values({**asked, **rough})
+    earlier = run(open_points(before), folder, "laplacian-eigenmaps", params, executor(1), 1024)
+    with pytest.MonkeyPatch.context() as patch:
+        settled = watch(patch, continued, "settled", lambda task, start, *rest: start)
+        visits = watch(patch, neighbors, "propose_by_tiles", lambda table, start, *rest: start)
+        grown = append_points(open_run(folder), appended, executor(2)).run
+    return earlier, grown, np.concatenate([before, appended]), settled, visits
+
+
+def blocks_of_graph(finished):
+    group = finished.group("neighbors")
+    step = StoredNeighbors(group).final_step
+    return [group.content_of_block("indices", block, step) for block in range(5)]
+
+
+@pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
+def test_lists_and_affinities_of_blocks_that_no_appended_point_enters_are_taken_undecoded(clusters):
+    earlier, grown, points, settled, visits = clusters
+    same = np.array(blocks_of_graph(earlier)) == np.array(blocks_of_graph(grown))
+    assert 2 <= same.sum() < 5
+    changed = {1024 * block for block in range(5) if block == 4 or not same[block]}
+    assert set(settled) <= changed
+    assert set(visits) <= changed
+    order = StoredWorkPoints(grown.group("work_points")).input_rows.read()
+    away = cdist(points[order], points)
+    rows = np.flatnonzero(np.repeat(same, 1024)[: len(order)])
+    within = grown.group("neighbors").read(f"{StoredNeighbors(grown.group('neighbors')).final_step}/distances")
+    assert (away[rows, 5000:].min(axis=1) >= within[rows, -1]).all()
+    reached = np.sort(away, axis=1)[:, K, np.newaxis] * (1 + 1e-9)
+    assert (within <= reached).mean() > 0.95
+    for name in ("values", "beta", "iterations"):
+        now, before = (one.group("affinities") for one in (grown, earlier))
+        kept = np.array([now.content_of_block(name, i) == before.content_of_block(name, i) for i in range(4)])
+        np.testing.assert_array_equal(kept, same[:4])
+        assert all(chunk_of(now, name, i).samefile(chunk_of(before, name, i)) for i in np.flatnonzero(kept))
+
+
+def chunk_of(group, name, block):
+    return group.objects.root / "arrays" / name / "c" / str(block) / ("0" if name == "values" else "")
