@@ -1,14 +1,18 @@
 """Arrays in, figures out: embeddings of any size as pictures, and charts of measurements."""
 
 from scalemani.io.figures.charts import grid_figure, label_picture, line_figure
-from scalemani.io.figures.look import Size, checked_look, checked_suffix
-from scalemani.io.figures.picture import drawn_embedding, embedding_picture
+from scalemani.io.figures.look import Palette, Size, checked_colours, checked_look, checked_suffix
+from scalemani.io.figures.picture import draw_on, drawn_embedding, embedding_figure, embedding_picture
 
 __all__ = [
+    "Palette",
     "Size",
+    "checked_colours",
     "checked_look",
     "checked_suffix",
+    "draw_on",
     "drawn_embedding",
+    "embedding_figure",
     "embedding_picture",
     "grid_figure",
     "label_picture",

@@ -4,6 +4,7 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,20 @@ from scalemani.io.export.writers import blocks
 from scalemani.io.figures.look import (
     LARGEST_CLASSES,
     LARGEST_LEGEND,
-    VIRIDIS,
+    NO_LABEL_TEXT,
+    RAMP_STEPS,
     LabelColours,
     Look,
-    Theme,
+    Page,
     checked_look,
     checked_suffix,
     colours_of_labels,
-    ramp,
     rgb,
 )
 from scalemani.io.figures.panels import CELLS, Pair, Panel, column_limits, lone_opacity, point_radius, shade
 from scalemani.io.sources.base import PointsSource, optional_module
 from scalemani.io.sources.opening import open_points
+from scalemani.kernels.arrays.draws import row_words
 
 LONGEST_NAME = 32  # letters of a name that are shown
 CLUSTER_CELLS = 2.0  # over which the density of a class is averaged
@@ -137,7 +139,7 @@ def place_boxes(anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) ->
 
 
 def embedding_picture(
-    embedding: Any, path: str | Path, labels: Any = None, look: Look = USUAL, marked: Any = None
+    embedding: Any, path: str | Path, labels: Any = None, look: Look = USUAL, marked: Any = None, panels: Any = None
 ) -> int:
     """Draw an embedding as .png, .svg or .pdf, and return the number of points that lie outside the view.
 
@@ -146,25 +148,43 @@ def embedding_picture(
 
     Parameters
     ----------
-    embedding, labels, look, marked : those of `drawn_embedding`
+    embedding, labels, look, marked, panels : those of `embedding_figure`
 
     Raises
     ------
     ConfigError
-        For another suffix, and what `drawn_embedding` refuses.
+        For another suffix, and what `embedding_figure` refuses.
     DataError
         For labels that do not fit, or an embedding without a finite row.
     """
     suffix = checked_suffix(Path(path))
     with styled(look):
-        figure, n_outside = draw(embedding, labels, look, marked, VECTOR_POINTS if suffix in UNDATED else 0)
+        figure, n_outside = draw(
+            embedding, labels, look, marked, VECTOR_POINTS if suffix in UNDATED else 0, panels=panels
+        )
         with replaced_file(path) as file:
             figure.savefig(file, format=suffix[1:], dpi=look.size.dpi, metadata=UNDATED.get(suffix))
     return n_outside
 
 
-def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, marked: Any = None) -> tuple[Any, int]:
+def drawn_embedding(
+    embedding: Any, labels: Any = None, look: Look = USUAL, marked: Any = None, panels: Any = None
+) -> tuple[Any, int]:
     """Return an embedding as a picture of Pillow, and the number of points that lie outside the view.
+
+    Parameters and errors are those of `embedding_figure`.
+    """
+    with styled(look):
+        figure, n_outside = draw(embedding, labels, look, marked, panels=panels)
+        figure.canvas.draw()
+        pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
+    return optional_module("PIL.Image", "figures").fromarray(pixels), n_outside
+
+
+def embedding_figure(
+    embedding: Any, labels: Any = None, look: Look = USUAL, marked: Any = None, panels: Any = None
+) -> Any:
+    """Return an embedding as a figure of Matplotlib.
 
     Two dimensions give one panel, three or more the three pairs of the first three, one a strip in which height means
     nothing but the class. Pixels are shaded by the logarithm of how many points they hold. Axes have one unit unless
@@ -173,12 +193,13 @@ def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, mark
     Parameters
     ----------
     embedding : (N, d) array or any input of `open_points`; read by blocks of rows, twice
-    labels : one for each point, as `open_labels` takes them: texts and up to 256 whole numbers are classes, which are
-        mixed by colour in every pixel; other numbers follow a colour ramp from their 0.5th to their 99.5th percentile;
-        points without a label are pale, below all others; several labels by their names give a panel each; None
-        colours by density
-    look : its size, title, legend, theme and point size, made by `checked_look`
+    labels : one for each point, as `open_labels` takes them: texts and up to 256 whole numbers are classes, of which
+        every pixel shows one, as often as points near it have it; other numbers follow a colour ramp from their 0.5th
+        to their 99.5th percentile; points without a label are pale, below all others; several labels by their names
+        give a panel each; None colours by density
+    look : its size, title, legend, theme, point size and colours, made by `checked_look`
     marked : (N,) bool, points to be ringed, such as those whose certificate is poor; at most 2,000 of them are
+    panels : labels of classes, one for each point: a panel for each class, in which all other points are pale
 
     Raises
     ------
@@ -188,10 +209,22 @@ def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, mark
         For labels that do not fit, or an embedding without a finite row.
     """
     with styled(look):
-        figure, n_outside = draw(embedding, labels, look, marked)
-        figure.canvas.draw()
-        pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
-    return optional_module("PIL.Image", "figures").fromarray(pixels), n_outside
+        return draw(embedding, labels, look, marked, panels=panels)[0]
+
+
+def draw_on(axes: Any, embedding: Any, labels: Any = None, look: Look = USUAL, marked: Any = None) -> None:
+    """Draw an embedding of one or two dimensions on axes of Matplotlib, as many pixels large as these are now.
+
+    The title and the legend are those of the axes; the size of the look has no effect.
+
+    Raises
+    ------
+    ConfigError
+        For several labels or more than two dimensions, which take several panels.
+    DataError
+        For labels that do not fit, or an embedding without a finite row.
+    """
+    draw(embedding, labels, look, marked, axes=axes)
 
 
 @contextlib.contextmanager
@@ -219,28 +252,35 @@ def styled(look: Look) -> Iterator[None]:
         yield
 
 
-def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs: int = 0) -> tuple[Any, int]:
-    """Return a figure of Matplotlib, and the number of points outside the view.
+def draw(
+    embedding: Any,
+    labels: Any,
+    look: Look,
+    marked: Any = None,
+    most_discs: int = 0,
+    panels: Any = None,
+    axes: Any = None,
+) -> tuple[Any, int]:
+    """Return a figure of Matplotlib, and the number of points outside the view; with axes, draw on these.
 
-    Up to `most_discs` points are separate discs, and no part of an image; others are those of `drawn_embedding`.
+    Up to `most_discs` points are separate discs, and no part of an image; others are those of `embedding_figure`.
     """
     source = open_points(embedding)
     n_points, n_components = source.shape
-    columns = coloured_columns(labels, n_points, look.theme)
+    columns = coloured_columns(labels, n_points, look, panels)
     pairs: list[Pair | None] = [None] if n_components == 1 else [*combinations(range(min(n_components, 3)), 2)]
-    if (n_panels := len(columns) * len(pairs)) > MOST_PANELS:
-        raise ConfigError(
-            f"a picture has at most {MOST_PANELS} panels, and {len(columns)} labels of {len(pairs)} pairs of "
-            f"components take {n_panels}: give fewer labels"
-        )
+    check_panels(len(columns), len(pairs), 1 if axes is not None else MOST_PANELS)
     marks = np.zeros(n_points, bool) if marked is None else np.asarray(marked)
     if marks.shape != (n_points,) or marks.dtype != bool:
         raise DataError(
             f"marked must say true or false of each of {n_points} points, got {marks.dtype} of shape {marks.shape}"
         )
     limits = column_limits(source, min(n_components, 3))
-    figure, axes, shape = laid_out(look, columns, pairs)
-    panels = [
+    if axes is None:
+        figure, places, shape = laid_out(look, columns, pairs, panels is None)
+    else:
+        figure, places, (look, shape) = axes.figure, [axes], laid_on(axes, look, *columns.values())
+    drawn = [
         Panel(shape, pair, limits, colours, names_classes(colours, look))
         for colours in columns.values()
         for pair in pairs
@@ -249,30 +289,56 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     ringed = ringed[:: max(1, -(-len(ringed) // MOST_RINGS))]  # spread evenly over the rows
     each = n_points <= most_discs
     drawn_rows = np.arange(n_points) if each else ringed
-    rows = counted(source, panels, drawn_rows)
+    rows = counted(source, drawn, drawn_rows)
     n_nameless = 0
-    for place, panel in zip(axes, panels, strict=True):
+    for place, panel in zip(places, drawn, strict=True):
         place.set(xlim=panel.limits[0], ylim=panel.limits[1])
         if each:
             draw_discs(place, panel, look, rows)
         else:
             draw_pixels(place, panel, look)
-        places, _ = panel.points(ringed, rows[np.searchsorted(drawn_rows, ringed)])
+        rings, _ = panel.points(ringed, rows[np.searchsorted(drawn_rows, ringed)])
         radius = look.points(RING * look.size.text)
         style = {"facecolors": "none", "edgecolors": look.theme.ink, "zorder": 3}
-        place.scatter(*places, (2 * radius) ** 2, linewidths=radius / 4, **style)
+        place.scatter(*rings, (2 * radius) ** 2, linewidths=radius / 4, **style)
         n_nameless += draw_names(place, panel, look)
-    n_outside = n_points - int(min(panel.layers[..., 0].sum() for panel in panels))
-    figure.texts[-1].set_text(below(n_points, n_outside, int(marks.sum()), n_nameless))
+    n_outside = n_points - int(min(panel.layers[..., 0].sum() for panel in drawn))
+    if axes is None:
+        figure.texts[-1].set_text(below(n_points, n_outside, int(marks.sum()), n_nameless))
     return figure, n_outside
 
 
-def coloured_columns(labels: Any, n_points: int, theme: Theme) -> Columns:
-    """Return the colours of labels by their names; one set has no name; without any, all points have one colour."""
-    if labels is None:
-        return {"": LabelColours(np.broadcast_to(np.int32(0), n_points), rgb(theme.density[2]))}
-    named = labels if isinstance(labels, Mapping) else {"": labels}
-    return {str(name): colours_of_labels(values, n_points, theme.no_label) for name, values in named.items()}
+def check_panels(n_labels: int, n_pairs: int, most: int) -> None:
+    """Refuse more panels than there may be: one for each labels and pair of components."""
+    if n_labels * n_pairs > most:
+        raise ConfigError(
+            f"a picture has at most {most} panels{' on axes' if most == 1 else ''}, and {n_labels} labels of {n_pairs} "
+            f"pairs of components take {n_labels * n_pairs}: give fewer labels{' or components' if most == 1 else ''}"
+        )
+
+
+def coloured_columns(labels: Any, n_points: int, look: Look, panels: Any = None) -> Columns:
+    """Return the colours of labels by their names; one set has no name; without any, all points have one colour.
+
+    With panels, labels of classes, each of these has those of its points, and others are pale.
+    """
+    pale = look.theme.no_label
+    if labels is None and look.colours.groups:
+        raise ConfigError("groups are classes of labels: give labels")
+    if labels is None and panels is None:
+        return {"": LabelColours(np.broadcast_to(np.int32(0), n_points), rgb(look.theme.density[2]))}
+    named = {} if labels is None else labels if isinstance(labels, Mapping) else {"": labels}
+    columns = {str(name): colours_of_labels(values, n_points, pale, look.colours) for name, values in named.items()}
+    if panels is None:
+        return columns
+    split = colours_of_labels(panels, n_points, pale, replace(look.colours, groups=()))
+    if not split.classes:
+        raise ConfigError("panels are of classes, and these labels are values: give texts, or few whole numbers")
+    return {
+        ": ".join(filter(None, (name, title))): colours.of(split.index == number, pale)
+        for name, colours in (columns or {"": split}).items()
+        for number, title in enumerate(split.classes)
+    }
 
 
 def counted(source: PointsSource, panels: list[Panel], selected: np.ndarray) -> np.ndarray:
@@ -286,8 +352,24 @@ def counted(source: PointsSource, panels: list[Panel], selected: np.ndarray) -> 
     return np.concatenate(parts)
 
 
-def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[Any, list[Any], tuple[int, int]]:
-    """Return a figure with titles and legends, the axes of its panels, and their width and height in pixels."""
+def laid_on(axes: Any, look: Look, colours: LabelColours) -> tuple[Look, tuple[int, int]]:
+    """Make axes ready, with title and legend; return the look that their figure gives, and their size in pixels."""
+    figure, box = axes.figure, axes.get_window_extent()
+    shape = max(1, int(box.width)), max(1, int(box.height))
+    text = optional_module("matplotlib", "figures").rcParams["font.size"] * figure.dpi / 72
+    look = replace(look, size=Page(*shape, round(figure.dpi), round(text)))
+    axes.set(xticks=[], yticks=[], title=look.title)
+    draw_legend(axes, colours, look, shape[1])
+    return look, shape
+
+
+def laid_out(
+    look: Look, columns: Columns, pairs: list[Pair | None], each_legend: bool
+) -> tuple[Any, list[Any], tuple[int, int]]:
+    """Return a figure with titles and legends, the axes of its panels, and their width and height in pixels.
+
+    Each of the columns has a legend, or the last alone.
+    """
     size, text = look.size, look.size.text
     rows, across = grid_shape(len(columns), len(pairs), ROW_SHAPE if size.panel else size.width / size.height)
     figure = optional_module("matplotlib.figure", "figures").Figure(dpi=size.dpi, layout="constrained")
@@ -307,7 +389,8 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
     for number, ((name, colours), pair) in enumerate(product(columns.items(), pairs), start=1):
         place = figure.add_subplot(rows, across, number, xticks=[], yticks=[])
         place.set_title(caption(name, pair, len(pairs)), loc="left")
-        if pair == pairs[-1]:  # one legend serves all panels of the same labels
+        # One legend serves all panels of the same labels.
+        if pair == pairs[-1] and (each_legend or number == len(columns) * len(pairs)):
             draw_legend(place, colours, look, int(target[1]))
         axes.append(place)
     try:
@@ -363,15 +446,17 @@ def draw_legend(axes: Any, colours: LabelColours, look: Look, height: int) -> No
     if colours.limits is not None:
         maps = optional_module("matplotlib.colors", "figures")
         scale = optional_module("matplotlib.cm", "figures").ScalarMappable(
-            maps.Normalize(*colours.limits), maps.ListedColormap(ramp(VIRIDIS))
+            maps.Normalize(*colours.limits), maps.ListedColormap(colours.colours[:RAMP_STEPS])
         )
         bar = axes.figure.colorbar(scale, ax=axes, shrink=min(1, BAR * text / height), aspect=BAR, anchor=(0, 1))
         bar.outline.set_visible(False)
         return
     shown = () if names_classes(colours, look) else colours.classes[:LARGEST_CLASSES]
-    entries = {number: shortened(name) for number, name in enumerate(shown)}
+    groups = look.colours.groups or colours.classes
+    entries = {number: shortened(name) for number, name in enumerate(shown) if name in groups}
     if colours.missing is not None:
-        entries[colours.missing] = f"no label ({np.count_nonzero(colours.index == colours.missing):,})"
+        count = f" ({np.count_nonzero(colours.index == colours.missing):,})" if colours.others == NO_LABEL_TEXT else ""
+        entries[colours.missing] = colours.others + count  # of panels one legend serves all
     if not entries:
         return
     line = optional_module("matplotlib.lines", "figures").Line2D
@@ -396,19 +481,23 @@ def draw_legend(axes: Any, colours: LabelColours, look: Look, height: int) -> No
 
 def draw_pixels(axes: Any, panel: Panel, look: Look) -> None:
     """Draw the layers of a panel as one image, shaded by the theme, without interpolation."""
-    image = np.rint(np.clip(shade(panel.layers, look.theme, look.point_size), 0, 1) * 255).astype(np.uint8)
+    image = np.rint(np.clip(shade(panel.layers, look.theme, look.point_size, panel.mixed), 0, 1) * 255).astype(np.uint8)
     axes.imshow(image, extent=panel.limits.ravel(), aspect="auto", interpolation="none")
 
 
 def draw_discs(axes: Any, panel: Panel, look: Look, rows: np.ndarray) -> None:
-    """Draw all rows (N, d) of a panel as discs, those without a label first."""
-    places, index = panel.points(np.arange(len(rows)), rows)
-    order = np.argsort(index != panel.colours.missing, kind="stable")
+    """Draw all rows (N, d) of a panel as discs in an order drawn at random, those without a label first.
+
+    They are as pale as the opacity of a lone point makes them, and opaque: colours of two classes do not mix.
+    """
+    numbers = np.arange(len(rows))
+    places, index = panel.points(numbers, rows)
+    order = np.lexsort((row_words(0, "picture/rows", 0, len(rows)), index != panel.colours.missing))
     counts = panel.layers[..., 0]
     radius = look.points(point_radius(counts.sum(), counts.size) * look.point_size)
-    colours = panel.colours.colours[index[order]]
-    style = {"facecolors": colours, "linewidths": 0, "alpha": lone_opacity(len(rows))}
-    axes.scatter(*places[:, order], (2 * radius) ** 2, **style)
+    (paper,) = rgb(look.theme.paper)
+    colours = paper + lone_opacity(len(rows)) * (panel.colours.colours[index[order]] - paper)
+    axes.scatter(*places[:, order], (2 * radius) ** 2, facecolors=colours, linewidths=0)
 
 
 def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:

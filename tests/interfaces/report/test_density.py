@@ -12,7 +12,7 @@ from PIL import Image
 from scalemani.interfaces.report.map_data import map_of
 from scalemani.interfaces.report.page import MAP_SCRIPTS, rendered
 from scalemani.io.figures.look import colours_of_labels
-from scalemani.io.figures.panels import cell_counts, layers_of, shade
+from scalemani.io.figures.panels import Mixed, cell_counts, layers_of, shade
 from scalemani.io.sources import open_points
 from tests.interfaces.report.resting import wait_for_rest, watch
 
@@ -119,7 +119,9 @@ def shaded(page, image: np.ndarray) -> np.ndarray:
     embedding, classes = clusters()
     colours = colours_of_labels(classes, N_POINTS)
     counts = cell_counts(embedding.T, colours.index, view_of(page), len(colours.colours), image.shape[1::-1])
-    return shade((counts @ layers_of(colours)).reshape(*image.shape[:2], -1)) * WHITE
+    mixed = Mixed.of(colours, image.shape[1::-1])
+    mixed.add(np.arange(N_POINTS), colours.index, embedding.T, view_of(page))
+    return shade((counts @ layers_of(colours)).reshape(*image.shape[:2], -1), mixed=mixed) * WHITE
 
 
 def blocks(image: np.ndarray, side: int = 6) -> np.ndarray:

@@ -77,5 +77,5 @@ def test_a_plot_is_a_picture_in_the_colours_of_its_labels(outputs):
     image = np.asarray(Image.open(io.BytesIO(base64.b64decode(shown(outputs[3], "image/png")))).convert("RGB")).astype(
         int
     )
-    for colour in ("3f90da", "ffa90e"):
+    for colour in ("50afff", "ff7d3c"):
         assert (np.abs(image - list(bytes.fromhex(colour))).max(axis=2) < 30).sum() > 50

@@ -14,7 +14,7 @@ import scalemani as sm
 from scalemani.interfaces.report.opened import Shown
 from scalemani.interfaces.report.page import MAPPED_POINTS, LiveMap
 
-BLUE, ORANGE = (np.array(list(bytes.fromhex(colour))) for colour in ("3f90da", "ffa90e"))
+BLUE, ORANGE = (np.array(list(bytes.fromhex(colour))) for colour in ("50afff", "ff7d3c"))
 
 
 @pytest.fixture(scope="module")

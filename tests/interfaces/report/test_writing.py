@@ -253,7 +253,7 @@ def test_models_and_runs_are_drawn_alike(runs, classes, roll):
     model = sm.LandmarkPCA(n_landmarks=20).fit(np.asarray(roll[:500]))
     picture = np.asarray(model.plot(classes[:500], size=300, title="roll"))
     assert picture.shape[2] == 3
-    blue, orange = (np.array(list(bytes.fromhex(colour))) for colour in ("3f90da", "ffa90e"))
+    blue, orange = (np.array(list(bytes.fromhex(colour))) for colour in ("50afff", "ff7d3c"))
     assert all((np.abs(picture.astype(int) - colour).max(axis=2) < 12).any() for colour in (blue, orange))
     embedding = np.asarray(runs["pca"].embedding[...])
     np.testing.assert_array_equal(

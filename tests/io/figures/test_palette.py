@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from scalemani.io.figures.look import (
     FURTHER_COLOURS,
     NO_LABEL,
-    TEN_COLOURS,
+    PALETTES,
+    TWELVE_COLOURS,
     VIRIDIS,
     class_colours,
     colours_of_labels,
@@ -64,7 +66,7 @@ def test_further_colours_are_each_the_farthest_from_all_before():
     lightness = seen(choices)[0][:, 0]
     choices = choices[(lightness > DARKEST) & (lightness < LIGHTEST)]
     places, distances, chosen = seen(choices), np.full(len(choices), np.inf), []
-    for colour in rgb(*TEN_COLOURS, PAPER, NO_LABEL).astype(float):
+    for colour in rgb(*TWELVE_COLOURS, PAPER, NO_LABEL).astype(float):
         distances = np.minimum(distances, difference(places, seen(colour[None])))
     for _ in FURTHER_COLOURS.split():
         farthest = int(np.argmax(distances))
@@ -73,16 +75,16 @@ def test_further_colours_are_each_the_farthest_from_all_before():
     assert chosen == FURTHER_COLOURS.split()
 
 
-def test_few_classes_have_the_ten_colours():
-    np.testing.assert_array_equal(class_colours(10), rgb(*TEN_COLOURS))
-    np.testing.assert_array_equal(class_colours(60)[:10], rgb(*TEN_COLOURS))
+def test_few_classes_have_the_twelve_colours():
+    np.testing.assert_array_equal(class_colours(12), rgb(*TWELVE_COLOURS))
+    np.testing.assert_array_equal(class_colours(60)[:12], rgb(*TWELVE_COLOURS))
 
 
 def test_many_classes_are_told_apart_from_each_other_and_from_what_is_no_class():
-    ten = smallest_difference(rgb(*TEN_COLOURS))
-    assert smallest_difference(class_colours(20)) > 0.9 * min(ten, 0.1)
+    assert smallest_difference(rgb(*TWELVE_COLOURS)) > 0.15
+    assert smallest_difference(class_colours(20)) > 0.09
     assert smallest_difference(class_colours(60)) > 0.04
-    others = np.concatenate([class_colours(60)[10:], rgb(PAPER, NO_LABEL)])
+    others = np.concatenate([class_colours(60)[12:], rgb(PAPER, NO_LABEL)])
     assert smallest_difference(others) > 0.04
 
 
@@ -142,3 +144,32 @@ def test_categories_keep_their_own_order_and_others_the_natural_one(tmp_path):
 
 def test_the_ramp_of_values_gets_lighter():
     assert (np.diff(ramp(VIRIDIS) @ [0.2126, 0.7152, 0.0722]) > -1e-3).all()
+
+
+@pytest.mark.parametrize("palette", sorted(PALETTES))
+def test_no_colour_of_a_palette_is_near_a_mixture_of_others(palette):
+    colours = class_colours(12, palette) * 255.0
+    for number, colour in enumerate(colours):
+        others = np.delete(colours, number, axis=0)
+        # Parts of the others that add up to one: a row of much weight.
+        parts, _ = nnls(np.vstack([others.T, np.full(11, 1e4)]), np.append(colour, 1e4))
+        assert parts.sum() == pytest.approx(1, abs=1e-3)
+        assert np.linalg.norm(parts @ others - colour) > 40
+
+
+# Machado and others (2009), table 1: protanopia and tritanopia.
+PROTANOPIA = np.array(
+    [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+)
+TRITANOPIA = np.array(
+    [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+)
+
+
+@pytest.mark.parametrize("vision", [np.eye(3), DEUTERANOPIA, PROTANOPIA, TRITANOPIA])
+def test_the_palette_for_the_colour_blind_is_told_apart_with_any_kind_of_colour_vision(vision):
+    colours = class_colours(12, "colour-blind")
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    places = np.cbrt(np.clip(linear @ vision.T, 0, 1) @ TO_CONES.T) @ TO_OKLAB.T
+    away = np.linalg.norm(places[:, None] - places, axis=2)
+    assert away[np.triu_indices(12, 1)].min() > 0.1

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from scalemani.io.figures.look import LabelColours, class_colours
-from scalemani.io.figures.panels import cell_counts, layers_of, panel_limits, point_radius, robust_limits, shade
+from scalemani.io.figures.panels import Mixed, cell_counts, layers_of, panel_limits, point_radius, robust_limits, shade
 
 RNG = np.random.default_rng(0)
 UNIT = np.array([[0.0, 1.0], [0.0, 1.0]])
-ONE_COLOUR = np.array([[1.0, *class_colours(1)[0]]])
+ONE_COLOUR = np.array([[1.0, *class_colours(1)[0]]])  # of values that are all the same
 
 
 def layers_at(places, index, limits, added, shape):
@@ -16,8 +16,8 @@ def layers_at(places, index, limits, added, shape):
     return (cell_counts(places, index, limits, len(added), shape) @ added).reshape(*shape[::-1], -1)
 
 
-def one_class(places, side):
-    """The layers of points at places (2, n) that are all of one class, on a square of pixels."""
+def one_colour(places, side):
+    """The layers of points at places (2, n) that all have one colour, on a square of pixels."""
     return layers_at(places, np.zeros(places.shape[1], np.int32), UNIT, ONE_COLOUR, (side, side))
 
 
@@ -25,7 +25,7 @@ def test_bins_are_those_of_a_histogram():
     points = RNG.normal(size=(5000, 2))
     limits = np.array([[-2.0, 2.0], [-1.0, 3.0]])
     index = RNG.integers(0, 4, 5000).astype(np.int32)
-    added = layers_of(LabelColours(index, class_colours(4), ("a", "b", "c"), missing=3))
+    added = layers_of(LabelColours(index, class_colours(4), limits=(0.0, 1.0), missing=3))
     parts = np.array_split(np.arange(5000), 3)
     layers = sum(layers_at(points[part].T, index[part], limits, added, (40, 30)) for part in parts)
     expected, _, _ = np.histogram2d(points[:, 1], points[:, 0], bins=(30, 40), range=limits[::-1])
@@ -69,7 +69,7 @@ def test_one_unit_for_both_axes_unless_nearly_empty():
 
 
 def test_shades_are_colours_and_darken_with_density():
-    layers = one_class(np.repeat([[0.25, 0.75]] * 2, [2_000_000, 2], axis=1), 50)
+    layers = one_colour(np.repeat([[0.25, 0.75]] * 2, [2_000_000, 2], axis=1), 50)
     for shown in (layers, layers[..., :1]):
         shades = shade(shown)
         assert shades.min() >= 0
@@ -87,7 +87,7 @@ def test_points_are_larger_where_they_are_few():
 
 @pytest.mark.parametrize("n_points", [70_000, 300_000, 1_000_000])
 def test_regions_of_one_density_are_even_and_not_like_sand(n_points):
-    layers = one_class(RNG.random((2, n_points)), 600)
+    layers = one_colour(RNG.random((2, n_points)), 600)
     grain = layers[50:-50, 50:-50, 0].std() / layers[..., 0].mean()
     for shown in (layers, layers[..., :1]):
         inner = shade(shown)[50:-50, 50:-50].mean(axis=2)
@@ -96,13 +96,15 @@ def test_regions_of_one_density_are_even_and_not_like_sand(n_points):
 
 def test_lone_points_beside_many_can_be_seen():
     places = np.append(RNG.random((2, 10**6)) * [[0.5], [1]], [[0.9], [0.5]], axis=1)
-    drawn = shade(one_class(places, 600))
+    drawn = shade(one_colour(places, 600))
     assert drawn[299:301, 539:541].min() < 0.9
     assert (drawn[:200, 400:] == 1).all()
 
 
 def test_points_without_a_label_lie_below_the_others():
     index = (np.arange(2000) > 99).astype(np.int32)
-    added = layers_of(LabelColours(index, np.array([[0.0, 0.0, 1.0], [0.8, 0.8, 0.8]]), ("a",), missing=1))
-    drawn = shade(layers_at(np.full((2, 2000), 0.5), index, UNIT, added, (100, 100)))[50, 50]
+    colours = LabelColours(index, np.array([[0.0, 0.0, 1.0], [0.8, 0.8, 0.8]]), ("a",), missing=1)
+    places, mixed = np.full((2, 2000), 0.5), Mixed.of(colours, (100, 100))
+    mixed.add(np.arange(2000), index, places, UNIT)
+    drawn = shade(layers_at(places, index, UNIT, layers_of(colours), (100, 100)), mixed=mixed)[50, 50]
     assert drawn[2] - drawn[0] > 0.3

@@ -20,6 +20,17 @@ uniform float enough, few, regional; // points: for an average, and at which a r
 uniform float splined; // pixels of its level that a spline averages over
 float smoothShare(float held) { return held <= few ? 0.0 : min(1.0, log(held / few) / log(regional / few)); }
 `;
+// A draw from 0 to 1 of a pixel, the same each time: pcg3d of Jarzynski and Olano (2020).
+const DRAWS = `
+precision highp int;
+float drawn(vec2 pixel, uint number) {
+  uvec3 v = uvec3(uvec2(pixel), number) * 1664525u + 1013904223u;
+  v.x += v.y * v.z; v.y += v.z * v.x; v.z += v.x * v.y;
+  v ^= v >> 16u;
+  v.x += v.y * v.z; v.y += v.z * v.x; v.z += v.x * v.y;
+  return float(v.x >> 8u) / 16777216.0;
+}
+`;
 const DISC_SHADER = `${SHARE_OF_REGIONS}
 in vec2 place;
 in uint code;
@@ -28,24 +39,27 @@ uniform vec2 part; // of the sums, that is in view
 uniform int widest;
 uniform float size;
 uniform sampler2D palette;
-out vec4 colour;
+out vec4 colour; // red, green, blue, and how far the place is part of a region
 void main() {
   vec2 clip = place * view.xy + view.zw;
   float share = smoothShare(splined * exp2(2.0 * float(widest)) * spline(sums, (clip * 0.5 + 0.5) * part, widest).a);
   gl_Position = vec4(share < 1.0 ? clip : vec2(2.0), 0.0, 1.0);
   gl_PointSize = size;
-  colour = vec4(texelFetch(palette, ivec2(int(code) % 256, int(code) / 256), 0).rgb, 1.0 - share);
+  colour = vec4(texelFetch(palette, ivec2(int(code) % 256, int(code) / 256), 0).rgb, share);
 }`;
+// Colours are those of the disc on top, or of the region that discs dissolve into: they are not mixed, opacities are.
 const DISC_COLOUR = `#version 300 es
 precision highp float;
+${DRAWS}
 in vec4 colour;
 uniform float opacity;
 uniform float size;
 out vec4 pixel;
 void main() {
   float away = length(gl_PointCoord - 0.5) * size;
-  float alpha = opacity * colour.a * clamp(size * 0.5 - away + 0.5, 0.0, 1.0);
-  pixel = vec4(colour.rgb * alpha, alpha);
+  float alpha = opacity * clamp(size * 0.5 - away + 0.5, 0.0, 1.0);
+  if (alpha <= 0.0 || drawn(gl_FragCoord.xy, 0u) < colour.a) discard;
+  pixel = vec4(colour.rgb, alpha);
 }`;
 const REGION_SHADER = `#version 300 es
 in uvec2 cell;
@@ -55,31 +69,70 @@ void main() {
   uv = (vec2(cell) + vec2(gl_VertexID & 1, gl_VertexID >> 1)) / cells;
   gl_Position = vec4(uv * 2.0 - 1.0, 0.0, 1.0);
 }`;
-// The narrowest average that holds enough points, by the next wider one, which has less noise.
-const REGION_COLOUR = `${SHARE_OF_REGIONS}
+// The narrowest average that holds enough points, by the next wider one, which has less noise; or the colour of one of the
+// points that it is of, found by going from a pixel of its level down to ever finer ones.
+const REGION_COLOUR = `${SHARE_OF_REGIONS}${DRAWS}
 in vec2 uv;
+uniform bool averaged;
 uniform int finest, widest;
 uniform float blended; // pixels of its level that a bilinear look at it averages over
 uniform float thinnest, contrast, highest, strength; // opacities, ratios of densities, the highest density, a factor
 out vec4 pixel;
+float pointsOf(ivec2 cell, int level) {
+  ivec2 last = textureSize(sums, level) - 1;
+  return cell == clamp(cell, ivec2(0), last) ? texelFetch(sums, cell, level).a : 0.0;
+}
+vec4 weightsOf(float f, bool cubic) {
+  float g = 1.0 - f;
+  if (!cubic) return vec4(0.0, g, f, 0.0);
+  return vec4(g * g * g, 4.0 - 6.0 * f * f + 3.0 * f * f * f, 4.0 - 6.0 * g * g + 3.0 * g * g * g, f * f * f) / 6.0;
+}
+vec3 onePoint(int level) {
+  vec2 at = uv * vec2(textureSize(sums, level)) - 0.5;
+  ivec2 base = ivec2(floor(at)) - 1, cell = base + 1;
+  vec4 across = weightsOf(fract(at.x), level == widest), up = weightsOf(fract(at.y), level == widest);
+  float total = 0.0;
+  uint number = 16u;
+  for (int tap = 0; level > 0 && tap < 16; tap++) {
+    ivec2 other = base + ivec2(tap & 3, tap >> 2);
+    float weight = across[tap & 3] * up[tap >> 2], mass = weight > 0.0 ? weight * pointsOf(other, level) : 0.0;
+    total += mass;
+    if (drawn(gl_FragCoord.xy, number++) * total < mass) cell = other;
+  }
+  if (level == 0) cell = ivec2(uv * vec2(textureSize(sums, 0)));
+  for (int finer = level - 1; finer >= 0; finer--) {
+    ivec2 first = cell * 2;
+    total = 0.0;
+    for (int part = 0; part < 4; part++) {
+      ivec2 other = first + ivec2(part & 1, part >> 1);
+      float mass = texelFetch(sums, other, finer).a;
+      total += mass;
+      if (drawn(gl_FragCoord.xy, number++) * total < mass) cell = other;
+    }
+  }
+  return texelFetch(sums, cell, 0).rgb;
+}
 void main() {
   vec4 wide = spline(sums, uv, widest);
   float share = smoothShare(splined * exp2(2.0 * float(widest)) * wide.a), left = 1.0;
   pixel = vec4(0.0);
   if (share == 0.0) return;
   vec4 mixed = vec4(0.0), finer = textureLod(sums, uv, float(finest));
+  int chosen = finest;
   for (int level = finest; level < widest; level++) {
     vec4 wider = level + 1 == widest ? wide : textureLod(sums, uv, float(level + 1));
     float pixels = level == 0 ? 1.0 : blended * exp2(2.0 * float(level));
     float used = left * clamp(log2(max(pixels * wider.a / enough, 1e-9)) + 1.0, 0.0, 1.0);
     mixed += used * finer;
+    if (drawn(gl_FragCoord.xy, uint(level)) * mixed.a < used * finer.a) chosen = level;
     left -= used;
     finer = wider;
   }
   mixed += left * finer;
+  if (drawn(gl_FragCoord.xy, uint(widest)) * mixed.a < left * finer.a) chosen = widest;
   float level = clamp(log(1.0 + contrast * mixed.a / highest) / log(1.0 + contrast), 0.0, 1.0);
   float alpha = min(1.0, strength * share * mix(thinnest, 1.0, level));
-  pixel = vec4(mixed.rgb / max(mixed.a, 1e-9) * alpha, alpha);
+  pixel = vec4(averaged ? mixed.rgb / max(mixed.a, 1e-9) : onePoint(chosen), alpha);
 }`;
 const IMAGE_SHADER = `#version 300 es
 uniform vec4 view;
@@ -92,9 +145,12 @@ const IMAGE_COLOUR = `#version 300 es
 precision highp float;
 in vec2 place;
 uniform sampler2D image;
-uniform float faint;
+uniform bool straight; // whether colours are not multiplied by their opacity yet
 out vec4 pixel;
-void main() { pixel = faint * texture(image, place); }`;
+void main() {
+  pixel = texture(image, place);
+  if (straight) pixel.rgb *= pixel.a;
+}`;
 const TILE_COLOUR = `${SPLINE}
 in vec2 place;
 uniform highp sampler2D image;
@@ -113,7 +169,7 @@ const EARLIER = 0.25; // of a level, by which averages are wider rather than gra
 const MOST_COARSER = 3; // halvings of the pixels a side on which points are counted while the map moves
 const MOST_DOUBLINGS = 2; // of a pixel, up to the tiles of a few pixels that eyes take for even
 const DISTINCT = 2.5; // pixels: the radius of discs that are seen one by one, and hide no tiles
-const UNITS = { palette: 0, tiles: 1, sums: 2, regions: 3 }; // of textures
+const UNITS = { palette: 0, tiles: 1, sums: 2, regions: 3, layer: 4 }; // of textures
 
 class Canvas {
   // Returns null where there is no WebGL 2.
@@ -133,16 +189,22 @@ class Canvas {
     this.palette = gl.createTexture();
     this.buffers = { place: gl.createBuffer(), code: gl.createBuffer(), cell: gl.createBuffer() };
     this.vertices = { discs: gl.createVertexArray(), regions: gl.createVertexArray() };
-    this.target = gl.createFramebuffer();
+    this.targets = { regions: gl.createFramebuffer(), layer: gl.createFramebuffer() };
     this.empty = gl.createVertexArray();
     gl.enable(gl.BLEND);
-    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.blend(true);
     this.layers = [];
     this.places = new Uint16Array(2 * points.count); // of the points in their shuffled order, as codes and chosen are
     this.codes = new Uint16Array(points.count);
     this.chosen = new Uint8Array(points.count);
     this.setPlaces();
     if (points.tiles) this.makeTiles();
+  }
+
+  // Have colours mixed, or that of what is drawn last in place of the others; opacities add up.
+  blend(mixed) {
+    const gl = this.gl;
+    gl.blendFuncSeparate(gl.ONE, mixed ? gl.ONE_MINUS_SRC_ALPHA : gl.ZERO, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
   setPlaces() {
@@ -161,8 +223,9 @@ class Canvas {
     for (let k = 0; k < count; k++) this.anyChosen |= this.chosen[k] = chosen[order[k]];
   }
 
-  // Colours (#rrggbb) by code, and which codes are drawn.
-  setPalette(colours, shown) {
+  // Colours (#rrggbb) by code, which codes are drawn, and whether colours are averaged, as those of values.
+  setPalette(colours, shown, averaged) {
+    this.averaged = averaged;
     const gl = this.gl, height = Math.max(1, Math.ceil(colours.length / 256));
     const texels = new Uint8Array(1024 * height);
     colours.forEach((colour, code) => {
@@ -234,8 +297,10 @@ class Canvas {
       if (!layer.count) return;
       const faint = this.anyChosen && number === 0 ? FAINT : 1;
       this.uploadSums(layer, widest);
+      this.beginLayer();
       if (!tiled) this.drawRegions(layer, grid, highest, faint * strength); // tiles are regions of all points
       discs += this.drawDiscs(number, grid, count, points, faint * opacity * distinct);
+      this.endLayer();
     });
     return discs;
   }
@@ -249,21 +314,21 @@ class Canvas {
     const pixels = Math.min(sx * gl.canvas.width, sy * gl.canvas.height) / (2 * finest.side * step);
     const doublings = Math.log2(pixels), smooth = Math.max(0, Math.log2(this.shading.enough / mean) / 2);
     const level = Math.max(-doublings, Math.min(smooth, doublings + MOST_DOUBLINGS));
-    this.beginImage(this.tile, "tiles", [sx * wide, sy * tall, (tx + 1) * wide - 1, (ty + 1) * tall - 1], faint);
+    this.beginImage(this.tile, "tiles", [sx * wide, sy * tall, (tx + 1) * wide - 1, (ty + 1) * tall - 1]);
+    gl.uniform1f(gl.getUniformLocation(this.tile, "faint"), faint);
     gl.uniform1f(gl.getUniformLocation(this.tile, "level"), Math.min(grids.length - 1, Math.max(0, level)));
     gl.uniform1f(gl.getUniformLocation(this.tile, "near"), Math.min(1, Math.max(0, doublings + MOST_DOUBLINGS)));
     const draw = () => gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
-    if (grid.moving) this.throughImage(grid, draw); else draw();
+    if (grid.moving) this.throughImage(grid, null, draw); else draw();
   }
 
   // Make a program ready that draws the texture of a unit over the place that a view gives it.
-  beginImage(program, unit, view, faint) {
+  beginImage(program, unit, view) {
     const gl = this.gl;
     gl.useProgram(program);
     gl.bindVertexArray(this.empty);
     gl.uniform4fv(gl.getUniformLocation(program, "view"), view);
     gl.uniform1i(gl.getUniformLocation(program, "image"), UNITS[unit]);
-    gl.uniform1f(gl.getUniformLocation(program, "faint"), faint);
   }
 
   // Call for the first `count` points that are shown and in view, with each its layer and its pixel of the grid.
@@ -290,39 +355,71 @@ class Canvas {
       this.layers = Array.from({ length: number }, () => new Density(width, height));
     }
     const { layers, codes, inks } = this;
-    for (const layer of layers) layer.clear();
+    for (const layer of layers) layer.clear(this.averaged);
     this.visit(grid, count, (k, layer, column, row) => layers[layer].add(column, row, inks, 4 * codes[k]));
     for (const layer of layers) layer.halve(CELL_LEVEL);
   }
 
   uploadSums(layer, deepest) {
     const gl = this.gl;
-    this.useTexture("sums", this.sums.texture);
+    this.useTexture("sums", this.sums.sums);
     for (let level = 0; level <= deepest; level++) {
       const { width, height, sums } = layer.levels[level];
       gl.texSubImage2D(gl.TEXTURE_2D, level, 0, 0, width, height, gl.RGBA, gl.FLOAT, sums);
     }
   }
 
-  // Make textures for sums, and for regions that are drawn from them, unless they are there.
+  // Make textures for sums, for regions that are drawn from them, and for a layer on the canvas, unless they are there.
   makeRoom({ width, height }) {
-    if (this.sums?.width === width && this.sums?.height === height) return;
-    const gl = this.gl, made = { width, height, texture: gl.createTexture(), regions: gl.createTexture() };
-    for (const texture of [this.sums?.texture, this.sums?.regions]) if (texture) gl.deleteTexture(texture);
-    for (const [unit, texture, levels, format, filter] of [
-      ["sums", made.texture, CELL_LEVEL + 1, gl.RGBA16F, gl.LINEAR_MIPMAP_NEAREST],
-      ["regions", made.regions, 1, gl.RGBA8, gl.LINEAR],
+    const gl = this.gl, { width: wide, height: tall } = gl.canvas;
+    if (this.room?.every((side, number) => side === [width, height, wide, tall][number])) return;
+    for (const name of ["sums", "regions", "layer"]) if (this.sums) gl.deleteTexture(this.sums[name]);
+    this.room = [width, height, wide, tall];
+    this.sums = { width, height };
+    for (const [unit, across, up, levels, format, filter] of [
+      ["sums", width, height, CELL_LEVEL + 1, gl.RGBA16F, gl.LINEAR_MIPMAP_NEAREST],
+      ["regions", width, height, 1, gl.RGBA8, gl.LINEAR],
+      ["layer", wide, tall, 1, gl.RGBA8, gl.NEAREST],
     ]) {
-      this.useTexture(unit, texture);
-      gl.texStorage2D(gl.TEXTURE_2D, levels, format, width, height);
+      this.useTexture(unit, this.sums[unit] = gl.createTexture());
+      gl.texStorage2D(gl.TEXTURE_2D, levels, format, across, up);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
+      if (!this.targets[unit]) continue;
+      gl.bindFramebuffer(gl.FRAMEBUFFER, this.targets[unit]);
+      gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, this.sums[unit], 0);
     }
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
-    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, made.regions, 0);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    this.sums = made;
+  }
+
+  // Draw into a texture, cleared, of so many pixels; null is the canvas, which stays as it is.
+  drawInto(target, width, height) {
+    const gl = this.gl;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+    gl.viewport(0, 0, width, height);
+    if (!target) return;
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+  }
+
+  beginLayer() {
+    this.drawInto(this.targets.layer, this.gl.canvas.width, this.gl.canvas.height);
+    this.blend(false);
+  }
+
+  endLayer() {
+    const gl = this.gl;
+    this.drawInto(null, gl.canvas.width, gl.canvas.height);
+    this.blend(true);
+    this.drawImage("layer", [2, 2, -1, -1], true);
+  }
+
+  drawImage(unit, view, straight) {
+    const gl = this.gl;
+    this.beginImage(this.image, unit, view);
+    gl.uniform1i(gl.getUniformLocation(this.image, "straight"), Number(straight));
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }
 
   // Uniforms that regions and discs have in common; returns where others of the program are.
@@ -342,6 +439,7 @@ class Canvas {
   drawRegions(layer, grid, highest, strength) {
     const gl = this.gl, place = this.begin(this.regions, grid), cells = layer.filledCells();
     gl.uniform2f(place("cells"), layer.width >> CELL_LEVEL, layer.height >> CELL_LEVEL);
+    gl.uniform1i(place("averaged"), Number(this.averaged));
     gl.uniform1i(place("finest"), grid.finest);
     gl.uniform1f(place("blended"), BLENDED_AREA);
     gl.uniform1f(place("thinnest"), this.shading.thinnest);
@@ -349,21 +447,20 @@ class Canvas {
     gl.uniform1f(place("highest"), highest);
     gl.uniform1f(place("strength"), strength);
     this.fill("regions", "cell", cells, 2, 1);
-    this.throughImage(grid, () => gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, cells.length / 2));
+    this.throughImage(grid, this.targets.layer, () => gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, cells.length / 2));
   }
 
-  // Have something drawn at the resolution of the sums, and that on the canvas.
-  throughImage(grid, drawn) {
+  // Have something drawn at the resolution of the sums, and that on the canvas (null) or, colours as they are, on a layer.
+  throughImage(grid, target, drawn) {
     const gl = this.gl, [wide, tall] = this.part(grid.step);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
-    gl.viewport(0, 0, this.sums.width, this.sums.height);
-    gl.clearColor(0, 0, 0, 0);
-    gl.clear(gl.COLOR_BUFFER_BIT);
+    this.drawInto(this.targets.regions, this.sums.width, this.sums.height);
     drawn();
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
-    this.beginImage(this.image, "regions", [2 / wide, 2 / tall, -1, -1], 1);
-    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    this.useTexture("regions", this.sums.regions);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, target ? gl.NEAREST : gl.LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, target ? gl.NEAREST : gl.LINEAR);
+    this.drawImage("regions", [2 / wide, 2 / tall, -1, -1], false);
   }
 
   // The part of the sums that is in view, across and up.

@@ -1,5 +1,6 @@
 "use strict";
 // Points of a view, counted by pixel: where they are dense the map draws averages over enough of them, elsewhere discs.
+// Values are averaged; of classes, whose averages would look like others, a pixel shows one.
 // That is how `scalemani plot` shades its pixels, and what the numbers in `shading` are those of.
 const CELL_LEVEL = 4; // the coarsest of the grids, of which each has half the pixels a side of the one before
 const USUAL_LEVEL = 2; // of the widest averages, and whose pixels give the density of the densest places
@@ -8,7 +9,8 @@ const SPLINE_AREA = 5.2; // pixels of a level that a cubic B-spline over it aver
 const BLENDED_AREA = 3.1; // that a mean of the nearest 2 x 2 averages over: 4 pi (1 / 12 + 1 / 6)
 const OWN_SHARE = 0.22; // of a pixel in the spline at its corner, where it has least
 
-// Sums of red, green, blue and points a pixel, on grids of which each has the means of 2 x 2 pixels of the one before.
+// Points a pixel, on grids of which each has the means of 2 x 2 pixels of the one before; and sums of their red, green and
+// blue, or where these are not to be averaged the colour of the first point in the finest pixel.
 class Density {
   constructor(width, height) {
     this.width = padded(width);
@@ -21,9 +23,10 @@ class Density {
 
   holds(width, height) { return padded(width) === this.width && padded(height) === this.height; }
 
-  clear() {
+  clear(averaged) {
     this.levels[0].sums.fill(0);
     this.count = 0;
+    this.averaged = averaged;
   }
 
   // Count a point in a pixel, from the lower left corner: its colour is that of `inks` from `ink` on, from 0 to 1.
@@ -31,9 +34,11 @@ class Density {
     const sums = this.levels[0].sums, at = 4 * (row * this.width + column);
     this.count++;
     if (sums[at + 3] >= MOST_ON_PIXEL) return;
-    sums[at] += inks[ink];
-    sums[at + 1] += inks[ink + 1];
-    sums[at + 2] += inks[ink + 2];
+    if (this.averaged || !sums[at + 3]) {
+      sums[at] += inks[ink];
+      sums[at + 1] += inks[ink + 1];
+      sums[at + 2] += inks[ink + 2];
+    }
     sums[at + 3]++;
   }
 

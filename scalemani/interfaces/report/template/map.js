@@ -4,7 +4,7 @@ const SHARE = 0.94; // of the canvas that the whole map fills
 const MOST_STRETCH = 4; // beyond this ratio of extents, axes are scaled one by one
 const REST = 160; // milliseconds without a frame, after which all points are drawn
 const REACH = 9; // pixels from the pointer to a point
-const PLAIN = "#3f90da";
+const PLAIN = "#50afff";
 const NAMED_POINTS = 50000; // that say where the middle of a class is
 const $ = (id) => document.getElementById(id);
 
@@ -204,7 +204,7 @@ class MapView {
 
   filter() {
     const colours = this.colours();
-    this.canvas.setPalette(colours, this.shown);
+    this.canvas.setPalette(colours, this.shown, Boolean(this.described()?.limits));
     if (this.points.tiles) this.canvas.setTiles(this.column, colours, this.shown);
     this.draw();
   }
