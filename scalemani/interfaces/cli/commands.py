@@ -283,20 +283,33 @@ def transform(**values: Any) -> None:
         say(f"clusters: {placed.labels}")
 
 
+# Options of `plot` that the method of a run has under the same names.
+DRAWN_OPTIONS = (
+    *("size", "title", "legend", "poor", "theme", "point_size"),
+    *("cmap", "vmin", "vmax", "groups", "positions"),
+)
+
+
 @command()
 @taking(PlotOptions)
 def plot(**values: Any) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
     options = PlotOptions(**values)
-    from scalemani.io.figures import checked_look, checked_suffix, embedding_picture
-    from scalemani.runs.opened import open_run, poor_points
+    from scalemani.interfaces.report.opened import open_run
+    from scalemani.io.figures import checked_colours, checked_look, checked_suffix
 
-    look = checked_look(options.size, options.title, options.legend, options.theme, options.point_size)
+    checked_look(options.size, options.title, options.legend, options.theme, options.point_size)
+    checked_colours(options.colours, options.cmap, options.vmin, options.vmax, options.groups)
     checked_suffix(Path(options.out))
-    refuse_output_in_input(options.out, options.run, *(options.labels or ()))
-    opened = open_run(options.run)
-    marked = poor_points(opened) if options.poor else None
-    embedding_picture(opened.retained_embedding, options.out, options.columns(opened), look, marked)
+    refuse_output_in_input(options.out, options.run, *options.files)
+    opened: Any = open_run(options.run)
+    opened.plot(
+        options.columns(opened),
+        path=options.out,
+        palette=options.colours,
+        panels=options.panels,
+        **{name: getattr(options, name) for name in DRAWN_OPTIONS},
+    )
 
 
 @command()

@@ -396,6 +396,30 @@ class PlotOptions:
     poor: Annotated[
         bool, typer.Option("--poor", help="ring the points whose affinities miss the requested perplexity")
     ] = False
+    palette: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|CLASS=COLOUR",
+            help="colours of classes: default, colour-blind, a list of Matplotlib such as tab10; or that of one class, "
+            "and may be repeated",
+        ),
+    ] = None
+    cmap: Annotated[
+        str | None, typer.Option(metavar="NAME", help="colours of values: a colour map of Matplotlib; default: viridis")
+    ] = None
+    vmin: Annotated[float | None, typer.Option(help="the lowest value of the colours; default: a percentile")] = None
+    vmax: Annotated[float | None, typer.Option(help="the highest value of the colours; default: a percentile")] = None
+    groups: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="CLASS", help="a class that has a colour, others are pale; may be repeated"),
+    ] = None
+    panels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="labels of classes: a panel for each, others in it are pale")
+    ] = None
+    positions: Annotated[
+        str | None,
+        typer.Option(metavar="FILE::X,Y", help="where points are drawn, in place of the embedding: files as of points"),
+    ] = None
 
     def columns(self, opened: Any) -> dict[str, Any] | None:
         """Return the labels to colour by, by their names; None where there are none."""
@@ -403,7 +427,24 @@ class PlotOptions:
         from scalemani.runs.clusters import with_clusters
 
         labels = named_labels(with_clusters(self.labels or [], opened), opened.n_input_points)
-        return {name: opened.of_results(values) for name, values in labels.items()} or None
+        return labels or None
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are read."""
+        return [*(self.labels or []), *filter(None, (self.panels, self.positions))]
+
+    @property
+    def colours(self) -> Any:
+        """The palette: a name, or colours by class."""
+        if not self.palette:
+            return None
+        parts = [text.rpartition("=") for text in self.palette]
+        if len(parts) == 1 and not parts[0][1]:
+            return self.palette[0]
+        if not all(equals for _, equals, _ in parts):
+            raise ConfigError(f"--palette takes one NAME, or CLASS=COLOUR again and again, got {self.palette}")
+        return {name: colour for name, _, colour in parts}
 
 
 def without_columns(points: str, exclude: str | None) -> str:

@@ -2,16 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from scalemani.config.choices import Legend, ThemeName
-from scalemani.errors import ConfigError
+from scalemani.errors import ConfigError, DataError
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.figures import Size, checked_look, drawn_embedding, embedding_picture
+from scalemani.io.figures import (
+    Palette,
+    Size,
+    checked_colours,
+    checked_look,
+    draw_on,
+    drawn_embedding,
+    embedding_figure,
+    embedding_picture,
+)
 from scalemani.io.figures.look import LARGEST_CLASSES
+from scalemani.io.sources import open_points
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.runs.clusters import with_clusters
@@ -19,6 +29,8 @@ from scalemani.runs.opened import Run, poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from PIL.Image import Image
 
     from scalemani.interfaces.report.page import LiveMap
@@ -50,6 +62,17 @@ class DrawnEmbedding(NamedTuple):
         """Return labels or values of all points (N,) as those of the rows (M,), and the clusters."""
         return {name: self.of_rows(values) for name, values in labels.items()} | self.clusters
 
+    def at(self, positions: Any) -> Any:
+        """Return coordinates (N, d) of all points, or those of a file, as those of the rows (M, d); None: these."""
+        if positions is None:
+            return self.positions
+        source = open_points(positions)
+        if source.shape[0] != self.n_points:
+            raise DataError(
+                f"{source.description} has {source.shape[0]} rows for {self.n_points} points: give one each"
+            )
+        return self.of_rows(np.asarray(source.read(0, self.n_points)))
+
 
 class Shown:
     """Pictures and maps of an embedding, for runs and for fitted estimators."""
@@ -73,6 +96,16 @@ class Shown:
         path: None = None,
         theme: ThemeName = "light",
         point_size: float = 1.0,
+        *,
+        palette: Palette | None = None,
+        cmap: Any = None,
+        vmin: float | None = None,
+        vmax: float | None = None,
+        groups: Sequence[Any] | None = None,
+        panels: Any = None,
+        positions: Any = None,
+        ax: None = None,
+        figure: Literal[False] = False,
     ) -> "Image": ...
     @overload
     def plot(
@@ -86,7 +119,60 @@ class Shown:
         path: str | Path,
         theme: ThemeName = "light",
         point_size: float = 1.0,
+        palette: Palette | None = None,
+        cmap: Any = None,
+        vmin: float | None = None,
+        vmax: float | None = None,
+        groups: Sequence[Any] | None = None,
+        panels: Any = None,
+        positions: Any = None,
+        ax: None = None,
+        figure: Literal[False] = False,
     ) -> Path: ...
+    @overload
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: Legend = "auto",
+        poor: bool = False,
+        path: None = None,
+        theme: ThemeName = "light",
+        point_size: float = 1.0,
+        *,
+        palette: Palette | None = None,
+        cmap: Any = None,
+        vmin: float | None = None,
+        vmax: float | None = None,
+        groups: Sequence[Any] | None = None,
+        panels: Any = None,
+        positions: Any = None,
+        ax: None = None,
+        figure: Literal[True],
+    ) -> "Figure": ...
+    @overload
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: Legend = "auto",
+        poor: bool = False,
+        path: None = None,
+        theme: ThemeName = "light",
+        point_size: float = 1.0,
+        *,
+        palette: Palette | None = None,
+        cmap: Any = None,
+        vmin: float | None = None,
+        vmax: float | None = None,
+        groups: Sequence[Any] | None = None,
+        panels: Any = None,
+        positions: Any = None,
+        ax: "Axes",
+        figure: Literal[False] = False,
+    ) -> "Axes": ...
     def plot(
         self,
         labels: Any = None,
@@ -97,13 +183,24 @@ class Shown:
         path: str | Path | None = None,
         theme: ThemeName = "light",
         point_size: float = 1.0,
-    ) -> "Image | Path":
+        *,
+        palette: Palette | None = None,
+        cmap: Any = None,
+        vmin: float | None = None,
+        vmax: float | None = None,
+        groups: Sequence[Any] | None = None,
+        panels: Any = None,
+        positions: Any = None,
+        ax: "Axes | None" = None,
+        figure: bool = False,
+    ) -> "Image | Path | Figure | Axes":
         """Return a picture of the embedding (Pillow's, which notebooks show), or write it and return its path.
 
         Parameters
         ----------
         labels : labels or values (N,) of the points in input order, as `scalemani plot --labels` takes them; several
-            by their names, or a frame of pandas or Polars, for a panel each; None: density
+            by their names, or a frame of pandas or Polars, for a panel each; None: density, or at `positions` the
+            clusters
         size : height of a panel in pixels, or "paper", "slide", "1600x900" for that of the whole picture
         title : above the picture
         legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
@@ -112,16 +209,45 @@ class Shown:
         path : where to write it, ending in .png, .svg or .pdf; None: nowhere
         theme : "light" or "dark" paper
         point_size : how many times as large discs are as usual; where points are dense there are none
+        palette : colours of classes: "default", "colour-blind", a list of Matplotlib such as "tab10", colours in the
+            order of the classes, or a mapping of classes to colours; None: those of the labels' file, else the default
+        cmap : colours of values, a colour map of Matplotlib; None: viridis
+        vmin, vmax : the values at its ends; None: the 0.5th and the 99.5th percentile
+        groups : classes that have colours; other points are pale, below them
+        panels : labels of classes (N,): a panel for each class, in which all other points are pale
+        positions : coordinates (N, d) to draw the points at in place of the embedding, or a file of them such as
+            `points.parquet::X,Y`
+        ax : axes of Matplotlib to draw on; they are returned. They take one set of labels, and two components
+        figure : whether a figure of Matplotlib is returned
+
+        Raises
+        ------
+        ConfigError
+            For an unknown name, and where Matplotlib is not installed (extra `figures`).
+        DataError
+            For labels or positions that do not fit the points.
         """
-        look, drawn = checked_look(size, title, legend, theme, point_size), self._drawn()
+        colours = checked_colours(palette, cmap, vmin, vmax, groups)
+        look, drawn = checked_look(size, title, legend, theme, point_size, colours), self._drawn()
         run = self if isinstance(self, Run) else None
         listed = isinstance(labels, list | tuple)  # the labels themselves
         columns = chosen_labels(labels if listed else with_clusters(labels, run), drawn.n_points, drawn.of_rows)
+        if labels is None and panels is None and positions is not None:
+            columns = drawn.clusters or None
+        split = chosen_labels(panels, drawn.n_points, drawn.of_rows)
+        places = drawn.at(positions)
         shown: Any = self
         marked = poor_points(run or shown.run_) if poor else None
+        if sum((path is not None, ax is not None, figure)) > 1 or (ax is not None and panels is not None):
+            raise ConfigError("give one of path, ax and figure; panels are no part of ax")
+        if ax is not None:
+            draw_on(ax, places, columns, look, marked)
+            return ax
+        if figure:
+            return embedding_figure(places, columns, look, marked, split)
         if path is None:
-            return drawn_embedding(drawn.positions, columns, look, marked)[0]
-        embedding_picture(drawn.positions, path, columns, look, marked)
+            return drawn_embedding(places, columns, look, marked, split)[0]
+        embedding_picture(places, path, columns, look, marked, split)
         return Path(path)
 
     def live_map(self, labels: Any = ()) -> "LiveMap":
