@@ -325,6 +325,8 @@ def report(
             "may be repeated",
         ),
     ] = None,
+    title: Annotated[str, typer.Option(help="of the page; default: the method and the number of points")] = "",
+    note: Annotated[str, typer.Option(help="a text below the title")] = "",
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
     tiles: Annotated[
         Path | None,
@@ -351,7 +353,7 @@ def report(
         raise ConfigError("--axes is for --tiles: the page has a choice of columns")
     if out is not None:
         refuse_output_in_input(out, run, *(labels or []))
-    say(open_run(run).report(out, labels or (), n_sampled=sampled))
+    say(open_run(run).report(out, labels or (), title=title, note=note, n_sampled=sampled))
 
 
 @command()

@@ -174,9 +174,9 @@ class Embedder(Fitted, Shown, RunEstimator):
         refuse_gone(store)
         return ReportedRun(store, plan)
 
-    def report(self, path: str | Path | None = None, labels: Any = ()) -> Path:
+    def report(self, path: str | Path | None = None, labels: Any = (), *, title: str = "", note: str = "") -> Path:
         """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
-        return self.run_.report(path, labels)
+        return self.run_.report(path, labels, title=title, note=note)
 
     def _drawn(self) -> DrawnEmbedding:
         check_is_fitted(self)

@@ -77,21 +77,30 @@ def measure_run(
     k = min(NEIGHBORS, most) if n_neighbors is None else n_neighbors
     check_count(k, "n_neighbors", 1, most, "less than half of the points")
     wanted = check_count(n_sampled, "n_sampled")
-    classes, labelled = None, np.arange(0)
-    if labels is not None:
-        classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
-        labelled = labelled_points(classes, least=2)
-        classes = classes[labelled]
+    of_labels = (
+        {} if labels is None else measure_labels(run, labels, n_neighbors=k, n_sampled=wanted, random_state=seed)
+    )
     rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
-    results = against_points(run, positions, rows, k)
-    if classes is not None and positions is not None:
-        many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
+    return against_points(run, positions, rows, k) | of_labels
+
+
+def measure_labels(
+    run: Run, labels: Any, *, n_neighbors: int | None = None, n_sampled: int = SAMPLED_POINTS, random_state: Any = 0
+) -> dict[str, Measure | float]:
+    """Return those of the measures of a finished run that need labels, as `measure_run` does."""
+    n_points, seed = run.dimensions.n_points, check_seed(random_state)
+    k = min(NEIGHBORS, (n_points - 1) // 2) if n_neighbors is None else n_neighbors
+    classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
+    labelled = labelled_points(classes, least=2)
+    classes = classes[labelled]
+    results: dict[str, Measure | float] = {}
+    if run.embeds:
+        positions, many = run.stored_embedding.read()[labelled], n_sampled * (SAMPLED_LABELS // SAMPLED_POINTS)
         for nearest in sorted({1, min(k, len(labelled) - 1)}):
-            results[f"{nearest}-nn accuracy"] = measures.knn_accuracy(
-                positions[labelled], classes, nearest, n_sampled=many, random_state=seed
-            )
-    if classes is not None and StoredClustering.STAGE in run.keys:
+            accuracy = measures.knn_accuracy(positions, classes, nearest, n_sampled=many, random_state=seed)
+            results[f"{nearest}-nn accuracy"] = accuracy
+    if StoredClustering.STAGE in run.keys:
         clusters = np.asarray(run.retained_labels[...])[
             labelled
         ]  # of points that are a row each: clustering takes no weights

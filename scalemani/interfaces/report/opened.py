@@ -1,6 +1,7 @@
 """What users open: a run that also writes a page about itself."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -285,6 +286,8 @@ class ReportedRun(Shown, Run):
         path: str | Path | None = None,
         labels: Any = (),
         *,
+        title: str = "",
+        note: str = "",
         n_sampled: int | None = None,
         random_state: Any = 0,
     ) -> Path:
@@ -294,8 +297,10 @@ class ReportedRun(Shown, Run):
         ----------
         path : where to, ending in .html; None: `report.html` in the folder of the run
         labels : labels or values of the points to colour the map by: (N,) arrays in input order, frames of pandas or
-            Polars, or files of them, one, a list, or by their names; the embedding is measured against the first
-            classes among them
+            Polars, or files of them, one, a list, or by their names; the embedding is measured against each of the
+            first six columns of classes
+        title : of the page; empty: the method and the number of points
+        note : a text below it
         n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
         random_state : of this sample
 
@@ -307,16 +312,17 @@ class ReportedRun(Shown, Run):
             For labels that do not fit; where the page cannot be written.
         """
         from scalemani.interfaces.report.map_data import map_data
-        from scalemani.interfaces.report.page import measure_quality, page
+        from scalemani.interfaces.report.page import Heading, measure_quality, page
 
         root = str(self.store.root)
         if path is None and "://" in root:
             raise ConfigError(f"{root} is no folder: say where the report goes, as in report.html")
         target, _ = checked_target(Path(root) / NAME if path is None else path, SUFFIXES)
         columns = named_labels(with_clusters(labels, self), self.n_input_points)
-        classes = next((values for values in columns.values() if is_classes(values)), None)
+        classes = {name: values for name, values in columns.items() if is_classes(values)}
         quality = measure_quality(self, classes, n_sampled, random_state)
-        text = page(self, quality, map_data(self, columns))
+        heading = Heading(" ".join(title.split()), note.strip(), datetime.now(UTC).strftime("%d %B %Y"))
+        text = page(self, quality, map_data(self, columns), heading)
         with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
             file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8
         return Path(target)

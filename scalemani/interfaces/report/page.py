@@ -20,7 +20,7 @@ from scalemani.config.params import TUNED, Parameters
 from scalemani.config.stages import CLASSES, DUPLICATES, LISTS, PRECOMPUTED, WEIGHTS
 from scalemani.config.validation import check_count
 from scalemani.interfaces.functions.measures import SAMPLED_POINTS
-from scalemani.interfaces.functions.run_measures import measure_run
+from scalemani.interfaces.functions.run_measures import measure_labels, measure_run
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.interfaces.report.charts import distributions
 from scalemani.interfaces.report.map_data import MOST_AXES, MapData, map_of, picture
@@ -30,6 +30,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
+from scalemani.runs.outline import SEARCH, SOLVER
 from scalemani.runs.walk import stored_warnings
 from scalemani.store.objects import RECORD_BYTES
 
@@ -39,21 +40,30 @@ LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "za
 MOST_SHOWN = 12  # numbers of a certificate that is a list
 MOST_PRODUCTS = 1e11  # of coordinates, in the distances of sampled points to all: some ten seconds
 FEWEST_POINTS = 100  # a share of a half is then known to five percent
+MOST_MEASURED = 6  # columns of classes
+MOST_NAMES = 24  # of columns of the points that are not folded away
 LEAST_INPUT = 3  # points, for neighbours to be measured at all
 
 
+CHOICES = {"embedding.solver": SOLVER, "neighbors.method": SEARCH}  # where a plan has what `auto` was resolved to
+
+
 class Parameter(NamedTuple):
-    """A parameter of a stage that the run has; `tuned` for those that few have a reason to change."""
+    """A parameter of a stage that the run has; `tuned` for those that few have a reason to change.
+
+    `chosen` says that the run chose the value, since `auto` was requested.
+    """
 
     name: str
     value: Any
     default: Any
     tuned: bool
+    chosen: bool = False
 
     @property
     def changed(self) -> bool:
-        """Whether it differs from its default."""
-        return bool(self.value != self.default)
+        """Whether the value that was requested differs from its default."""
+        return bool(self.value != self.default) and not self.chosen
 
 
 class Quality(NamedTuple):
@@ -63,7 +73,15 @@ class Quality(NamedTuple):
     note: str = ""
 
 
-def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
+class Heading(NamedTuple):
+    """The title of a page, a note below it, and the date on which it was written; texts may be empty."""
+
+    title: str = ""
+    note: str = ""
+    date: str = ""
+
+
+def page(run: Run, quality: Quality, drawn: MapData | None, heading: Heading = Heading()) -> str:  # noqa: B008
     """Return the page about a run, of which some stages may not be finished, as HTML; with its map, if it has one."""
     groups = {name: run.group(name) for name in run.records()}
     return rendered(
@@ -80,6 +98,7 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
         verification=read_verification(run),
         quality=quality,
         map=drawn,
+        heading=heading,
         commands=commands(run),
         versions=versions(),
     )
@@ -104,14 +123,20 @@ def parameters_with_defaults(run: Run) -> Iterator[Parameter]:
     yield Parameter("seed", values["seed"], default["seed"], False)
     for stage in [known.name for known in run.route]:
         for name, value in values.get(stage, {}).items():
-            yield Parameter(f"{stage}.{name}", value, default[stage][name], name in TUNED.get(stage, ()))
+            choice = run.plan.get(CHOICES.get(f"{stage}.{name}", "")) or {}
+            chosen = value is not None and choice.get("resolved") == value
+            yield Parameter(f"{stage}.{name}", value, default[stage][name], name in TUNED.get(stage, ()), chosen)
 
 
 def commands(run: Run) -> tuple[str, ...]:
     """Return the commands that repeat the run and inspect it; POINTS stands for the points."""
     words = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
     for parameter in parameters_with_defaults(run):
-        if parameter.changed and parameter.value is not None and parameter.name != "layout.objective":
+        if (
+            (parameter.changed or parameter.chosen)
+            and parameter.value is not None
+            and parameter.name != "layout.objective"
+        ):
             words += ["--set", f"{parameter.name}={written(parameter.value)}"]
     if CLASSES.name in run.keys:
         words += ["--labels", "LABELS"]
@@ -170,7 +195,7 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters |= {"shown": shown, "bytes": format_bytes, "counted": counted}
-TEMPLATES.globals["verdicts"] = VERDICTS
+TEMPLATES.globals |= {"verdicts": VERDICTS, "most_names": MOST_NAMES}
 
 
 def rendered(template: str, scripts: Sequence[str] = (), /, **values: Any) -> str:
@@ -199,8 +224,8 @@ def policy(style: str, scripts: Sequence[str]) -> str:
     )
 
 
-def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
-    """Return the measures of a run, with classes (N,) against these too, on as many points as the cost allows."""
+def measure_quality(run: Run, classes: Mapping[str, np.ndarray], n_sampled: int | None, random_state: Any) -> Quality:
+    """Return the measures of a run on as many points as the cost allows; of classes (N,) with their names."""
     n_points = run.dimensions.n_points
     if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
         return Quality({}, "Nothing was measured, as requested: scalemani measure RUN measures.")
@@ -209,7 +234,13 @@ def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: 
     affordable = np.clip(MOST_PRODUCTS / (n_points * run.dimensions.n_features), FEWEST_POINTS, SAMPLED_POINTS)
     wanted = n_sampled or int(affordable)
     note = "scalemani measure RUN looks at more points." if wanted < min(SAMPLED_POINTS, n_points) else ""
-    return Quality(measure_run(run, labels, n_sampled=wanted, random_state=random_state), note)
+    measures = measure_run(run, n_sampled=wanted, random_state=random_state)
+    for name in [*classes][:MOST_MEASURED]:
+        of_classes = measure_labels(run, classes[name], n_sampled=wanted, random_state=random_state)
+        measures |= {f"{measure} of {name}": value for measure, value in of_classes.items()}
+    if len(classes) > MOST_MEASURED:
+        note = f"Of {len(classes)} columns of classes the first {MOST_MEASURED} are measured. {note}"
+    return Quality(measures, note)
 
 
 MOST_MAPPED = 1_000_000  # points; of more, a notebook would wait

@@ -76,5 +76,5 @@ def runs(roll, classes, tmp_path_factory):
 def write_tiled(path: Path, run: Any, columns: dict[str, np.ndarray], n_sampled: int = 0) -> Path:
     """Write the page of a run as if it had millions of points: 30 are drawn, on top of tiles that count all."""
     data = map_data(run, named_labels(columns, N_POINTS), most_points=N_POINTS - 1, sampled_points=30)
-    path.write_text(page(run, measure_quality(run, None, n_sampled, 0), data))
+    path.write_text(page(run, measure_quality(run, {}, n_sampled, 0), data))
     return path

@@ -3,9 +3,11 @@
 import json
 import shlex
 import shutil
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -107,10 +109,40 @@ def test_quality_is_that_of_measure(pages, runs, classes):
     found = measure_run(runs["t-sne"], classes, n_sampled=100)
     assert len(found) == 5
     for name, measure in found.items():
+        of_column = " of labels 1" if "accuracy" in name else ""
         assert (
-            f"{name.replace('_', ' ')} {measure.value:.4f} ± {measure.error:.4f} {measure.n_sampled:,}"
+            f"{name.replace('_', ' ')}{of_column} {measure.value:.4f} ± {measure.error:.4f} {measure.n_sampled:,}"
             in pages["t-sne"].text
         )
+
+
+def test_each_column_of_classes_has_its_measures_and_the_page_its_title_note_date_and_columns(roll, tmp_path):
+    frame = pd.DataFrame(np.asarray(roll[:400]), columns=["height", "width", "<depth>"])
+    model = sm.LaplacianEigenmaps(perplexity=5, store=tmp_path / "run").fit(frame)
+    labels = {"side": (frame["height"] > 0).to_numpy(), "third": np.arange(400) % 3, "far": np.arange(400) / 7}
+    text = model.run_.report(tmp_path / "a.html", labels, title="A <title>", note="one line\nand another", n_sampled=50)
+    page = Page(text.read_text())
+    for name in ("side", "third"):
+        expected = measure_run(model.run_, labels[name], n_sampled=50)["1-nn accuracy"]
+        assert f"1-nn accuracy of {name} {expected.value:.4f} ±" in page.text
+    assert "accuracy of far" not in page.text
+    assert "height, width, <depth>" in page.text
+    assert "one line and another" in page.text
+    assert page.text.count("A <title>") == 2
+    assert f"Written {datetime.now(UTC):%d %B %Y}" in page.text
+
+
+def test_values_that_auto_chose_are_told_from_those_that_were_requested(roll, tmp_path):
+    for name, settings in (("chosen", {}), ("requested", {"neighbors.method": "partition"})):
+        model = sm.LaplacianEigenmaps(perplexity=5, store=tmp_path / name, settings=settings)
+        run = model.fit(np.asarray(roll[:400])).run_
+        method = next(one for one in parameters_with_defaults(run) if one.name == "neighbors.method")
+        assert (method.changed, method.chosen) == (name == "requested", False) or method.chosen == (name == "chosen")
+        assert not (method.changed and method.chosen)
+        solver = next(one for one in parameters_with_defaults(run) if one.name == "embedding.solver")
+        assert (solver.changed, solver.chosen) == (False, True)
+        page = Page(run.report(tmp_path / "a.html", n_sampled=0).read_text())
+        assert f"embedding.solver {solver.value} (chosen by auto)" in page.text
 
 
 def test_a_graph_alone_is_measured_by_its_recall(pages, runs):
