@@ -23,6 +23,7 @@ from scalemani.interfaces.cli.options import (
     Output,
     PlanOptions,
     PlotOptions,
+    ReportOptions,
     RunFolder,
     TransformOptions,
     What,
@@ -313,47 +314,31 @@ def plot(**values: Any) -> None:
 
 
 @command()
-def report(
-    run: RunFolder,
-    out: Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")] = None,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--labels",
-            metavar="FILE",
-            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; "
-            "may be repeated",
-        ),
-    ] = None,
-    title: Annotated[str, typer.Option(help="of the page; default: the method and the number of points")] = "",
-    note: Annotated[str, typer.Option(help="a text below the title")] = "",
-    sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
-    tiles: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="write static tiles of the map, with all points, and no page"),
-    ] = None,
-    axes: Annotated[
-        tuple[int, int], typer.Option(metavar="ACROSS UP", help="of tiles: two columns of the embedding, from 1")
-    ] = (1, 2),
-) -> None:
+@taking(ReportOptions)
+def report(**values: Any) -> None:
     """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters.
 
     With --tiles, write a folder that shows every point of a map of any size: counts by pixel where points are many, and
     the points where one zooms in. Any file server shows it, such as `python -m http.server` in the folder.
     """
+    options = ReportOptions(**values)
     from scalemani.interfaces.report.opened import open_run
 
+    out, tiles, labels, axes = options.out, options.tiles, options.labels or (), options.axes
     if tiles is not None:
-        if out is not None or sampled is not None:
-            raise ConfigError("--tiles writes the map alone: leave out OUT and --sampled, or write the page by itself")
-        refuse_output_in_input(tiles, *(labels or []))
-        say(open_run(run).tiles(tiles, labels or (), axes=axes))
+        if out is not None or options.sampled is not None or options.title or options.note:
+            raise ConfigError(
+                "--tiles writes the map alone: leave out OUT, --title, --note and --sampled, or write the page by itself"
+            )
+        refuse_output_in_input(tiles, *labels)
+        say(open_run(options.run).tiles(tiles, labels, axes=axes))
         return
     if axes != (1, 2):
         raise ConfigError("--axes is for --tiles: the page has a choice of columns")
     if out is not None:
-        refuse_output_in_input(out, run, *(labels or []))
-    say(open_run(run).report(out, labels or (), title=title, note=note, n_sampled=sampled))
+        refuse_output_in_input(out, options.run, *labels)
+    opened = open_run(options.run)
+    say(opened.report(out, labels, title=options.title, note=options.note, n_sampled=options.sampled))
 
 
 @command()

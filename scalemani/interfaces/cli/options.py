@@ -447,6 +447,33 @@ class PlotOptions:
         return {name: colour for name, _, colour in parts}
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of `report`."""
+
+    run: RunFolder
+    out: Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")] = None
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; "
+            "may be repeated",
+        ),
+    ] = None
+    title: Annotated[str, typer.Option(help="of the page; default: the method and the number of points")] = ""
+    note: Annotated[str, typer.Option(help="a text below the title")] = ""
+    sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None
+    tiles: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="write static tiles of the map, with all points, and no page"),
+    ] = None
+    axes: Annotated[
+        tuple[int, int], typer.Option(metavar="ACROSS UP", help="of tiles: two columns of the embedding, from 1")
+    ] = (1, 2)
+
+
 def without_columns(points: str, exclude: str | None) -> str:
     """Return the location of points in a table without the columns of --exclude."""
     if exclude is None:

@@ -29,9 +29,12 @@ PLANE_POINTS = 1_000_000  # beyond, the first two axes alone: each more is 2.6 b
 STEPS = 2**16 - 1  # of a position
 MOST_CLASSES = 4096  # of a column of texts: no legend is read to the end of more
 FEW_CLASSES = 256  # beyond, texts that are different for more than half of the points are identifiers
-MOST_TEXT_BYTES = 1_000_000  # of a column of identifiers in a page, compressed and in base64
+MOST_TEXT_BYTES = 8_000_000  # of a column of identifiers in a page, compressed and in base64: 100,000 long ones
 LEVELS = 255  # of values along a ramp; one more code is for points without a value
 SHOWN_LETTERS = 120  # of a text
+MOST_LINKED = 200_000  # points whose neighbours a page holds: some ten bytes each
+NEIGHBORS = 6  # of each
+LISTED_ROWS = 65_536  # of neighbours that are read at once
 SIDE = 2048  # tiles a side of the finest grid: what every WebGL 2 takes as a texture
 RESOLUTIONS = 4  # grids; each has half the tiles a side of the one before, down to three pixels or so a tile
 PICTURE_PIXELS = 900
@@ -44,8 +47,8 @@ class MapData(NamedTuple):
     ----------
     description : what a script reads as JSON: counts, limits, columns
     arrays : compressed bytes in base64 by name: `positions`, `column-0` ..., `texts-0` ... of identifiers; `rows`
-        where not every row is drawn; where there are tiles, `counts` of the finest ones and what they show, `tiles-0`
-        ...
+        where not every row is drawn; `neighbors` where the run has a graph; where there are tiles, `counts` of the
+        finest ones and what they show, `tiles-0` ...
     picture : a PNG in base64 that stands in where the map cannot be drawn, and on paper; None without Pillow
     """
 
@@ -108,7 +111,23 @@ def map_data(
     n_drawn = n_points if n_points <= most_points else sampled_points
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
     data = map_of(source, columns, drawn, embedding.rows)
+    if n_drawn == n_points <= MOST_LINKED and embedding.neighbors is not None:
+        data = with_neighbors(data, embedding.neighbors())
     return data._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))
+
+
+def with_neighbors(data: MapData, neighbors: Any) -> MapData:
+    """Return a map of all points with the nearest of their neighbours (N, k), in order; -1 and N stand for none."""
+    n_points = neighbors.shape[0]
+    width = min(NEIGHBORS, neighbors.shape[1])
+    if n_points != data.description["points"]:
+        return data
+    nearest = np.concatenate(
+        [np.asarray(neighbors[start : start + LISTED_ROWS])[:, :width] for start in range(0, n_points, LISTED_ROWS)]
+    )
+    table = np.where(nearest < 0, n_points, nearest).astype(np.uint16 if n_points < STEPS else np.uint32)
+    description = data.description | {"neighbors": width}
+    return data._replace(description=description, arrays=data.arrays | {"neighbors": packed(table)})
 
 
 def map_of(
@@ -157,6 +176,7 @@ def map_of(
         "columns": [column for column, _ in encoded],
         "texts": listed,
         "left_out": [name for name in texts if name not in listed],
+        "neighbors": 0,
         "tiles": {"side": side, "resolutions": RESOLUTIONS} if tiled else None,
         "shading": SHADING,
     }

@@ -28,6 +28,7 @@ from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.runs.clusters import with_clusters
 from scalemani.runs.opened import Run, poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
+from scalemani.stages.arrays.graph import StoredNeighbors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +52,7 @@ class DrawnEmbedding(NamedTuple):
     of_rows : takes labels (N,), returns those of the M rows
     rows : (M,) points that the rows belong to; None where M = N
     clusters : (M,) by a name, where there are any
+    neighbors : returns the neighbours (M, k) of each row among the M rows, nearest first; None where there is no graph
     """
 
     positions: Any
@@ -58,6 +60,7 @@ class DrawnEmbedding(NamedTuple):
     of_rows: Callable[[np.ndarray], np.ndarray]
     rows: np.ndarray | None
     clusters: dict[str, np.ndarray]
+    neighbors: Callable[[], Any] | None = None
 
     def columns(self, labels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return labels or values of all points (N,) as those of the rows (M,), and the clusters."""
@@ -254,7 +257,7 @@ class Shown:
     def live_map(self, labels: Any = ()) -> "LiveMap":
         """Return a map of the embedding that notebooks show live: it moves, names rows, and filters by its legend.
 
-        Of more points than a page of a megabyte holds, some 90,000, it draws 10,000 on top of tiles in which all are
+        Of more points than a page of a megabyte holds, some 75,000, it draws 10,000 on top of tiles in which all are
         counted; `report` draws more.
 
         Parameters
@@ -364,9 +367,9 @@ class ReportedRun(Shown, Run):
 
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.retained_labels[...])} if StoredClustering.STAGE in self.keys else {}
-        return DrawnEmbedding(
-            self.retained_embedding, self.n_input_points, self.of_results, self.rows.input_rows, clusters
-        )
+        lists = (lambda: self.retained_graph.indices) if StoredNeighbors.STAGE in self.keys else None
+        rows = self.rows.input_rows
+        return DrawnEmbedding(self.retained_embedding, self.n_input_points, self.of_results, rows, clusters, lists)
 
     @property
     def _n_drawn(self) -> int | None:

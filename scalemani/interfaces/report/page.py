@@ -34,7 +34,7 @@ from scalemani.runs.outline import SEARCH, SOLVER
 from scalemani.runs.walk import stored_warnings
 from scalemani.store.objects import RECORD_BYTES
 
-MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "map")
+MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "finding", "names", "map")
 SCRIPTS = ("page", *MAP_SCRIPTS)
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
@@ -245,17 +245,17 @@ def measure_quality(run: Run, classes: Mapping[str, np.ndarray], n_sampled: int 
 
 MOST_MAPPED = 1_000_000  # points; of more, a notebook would wait
 MAPPED_POINTS = 10_000  # of more than are all drawn: on top of tiles
-DRAWN_BYTES = 700_000  # that points may take in a page; scripts and pictures take some 200,000 more
+DRAWN_BYTES = 600_000  # that points may take in a page; scripts and two pictures take some 300,000 more
 AXIS_BYTES, COLUMN_BYTES = 3, 2  # of a point, compressed and in base64
 SIDE = 256  # tiles a side
 TEXT_BYTES = 50_000  # of a column of identifiers
-PICTURED_PIXELS = 400
+PICTURED_PIXELS = 300
 
 
 class LiveMap:
     """A map of at most a million points that notebooks show, live where scripts run, else as a picture.
 
-    All points are drawn as long as the page stays below 1 MB: some 90,000 with a column of classes. Of more, 10,000 are
+    All points are drawn as long as the page stays below 1 MB: some 75,000 with a column of classes. Of more, 10,000 are
     drawn on top of tiles in which all are counted.
     """
 

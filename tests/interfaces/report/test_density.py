@@ -167,7 +167,7 @@ def test_far_points_are_discs_and_all_are_in_a_close_view(page):
     page.value("document.getElementById('row').value = '17'; document.querySelector('#search button').click()")
     for _ in range(8):
         page.value("document.getElementById('closer').click()")
-    page.value("document.getElementById('tip').hidden = true")
+    page.value("document.getElementById('tip').style.visibility = 'hidden'")
     image = inks(drawn(page))
     limits, (embedding, _) = view_of(page), clusters()
     seen = ((embedding > limits[:, 0]) & (embedding < limits[:, 1])).all(axis=1)

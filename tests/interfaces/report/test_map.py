@@ -163,7 +163,8 @@ def tiled(open_browser, runs, classes, tmp_path_factory):
 
 
 def show_whole(page) -> None:
-    """Have the whole map in view, and wait until the page tells that it is."""
+    """Have the whole map in view with nothing pointed at, and wait until the page tells that it is."""
+    page.value("document.getElementById('points').dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
     page.value("document.getElementById('whole').click()")
     page.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 

@@ -89,6 +89,15 @@ def test_maps_are_the_same_however_many_rows_are_read_at_once():
     assert abs(counts - np.bincount(tiles, minlength=64**2)).sum() < 1e-3 * len(positions)  # some lie on a border
 
 
+def test_the_nearest_neighbors_of_each_point_are_those_of_the_graph(runs):
+    found = map_data(runs["t-sne"], {})
+    assert found.description["neighbors"] == 6
+    nearest = unpacked(found.arrays["neighbors"], "u2", 1500)
+    np.testing.assert_array_equal(nearest, np.asarray(runs["t-sne"].graph.indices[...])[:, :6])
+    sampled = map_data(runs["t-sne"], {}, most_points=1499, sampled_points=200)
+    assert "neighbors" not in sampled.arrays
+
+
 def test_rows_are_those_of_the_points_that_were_given(runs):
     kept = np.flatnonzero(np.arange(2000) % 4)
     run = runs["t-sne"]

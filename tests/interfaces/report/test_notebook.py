@@ -69,11 +69,11 @@ def test_a_picture_stands_in_where_the_frame_has_no_webgl(open_browser, model, t
 
 def test_a_notebook_draws_as_many_points_as_a_megabyte_holds():
     generator = np.random.default_rng(0)
-    embedding = generator.normal(size=(85_000, 2))
-    live = LiveMap(embedding, {"class": generator.integers(0, 10, 85_000)})
+    embedding = generator.normal(size=(70_000, 2))
+    live = LiveMap(embedding, {"class": generator.integers(0, 10, 70_000)})
     assert len(live._repr_html_()) < 1_000_000
     found = described(live.document)
-    assert (found["points"], found["of"], found["tiles"]) == (85_000, 85_000, None)
+    assert (found["points"], found["of"], found["tiles"]) == (70_000, 70_000, None)
 
 
 def test_of_many_points_a_notebook_has_a_sample_on_tiles_in_less_than_a_megabyte(open_browser, tmp_path):

@@ -5,7 +5,8 @@ const MOST_STRETCH = 4; // beyond this ratio of extents, axes are scaled one by 
 const REST = 160; // milliseconds without a frame, after which all points are drawn
 const REACH = 9; // pixels from the pointer to a point
 const PLAIN = "#50afff";
-const NAMED_POINTS = 50000; // that say where the middle of a class is
+const MOST_RINGS = 2000; // around points that a text was found in
+const STILL = 4; // pixels that a pointer may move in a click
 const $ = (id) => document.getElementById(id);
 
 class MapView {
@@ -14,9 +15,11 @@ class MapView {
     this.column = -1; // no column: one colour
     this.shown = [true];
     this.chosen = new Uint8Array(points.count);
-    this.marked = -1;
+    this.marked = this.pinned = -1;
     this.path = null;
-    this.middles = null;
+    this.middles = this.words = null;
+    this.found = new Uint32Array(0);
+    this.selected = [];
     this.pace = new Pace(points.count);
     this.fill();
     this.listen();
@@ -114,7 +117,9 @@ class MapView {
       moving: this.most !== Infinity,
       behind: $("tiles").checked,
     });
+    if (this.most === Infinity) this.middles = this.words = null; // names follow the view when it rests
     this.drawOver(style);
+    if (this.marked >= 0) this.placeTip(...this.screenOf(this.marked));
     element.dataset.view = JSON.stringify([...this.toPlace(0, 0), ...this.toPlace(element.clientWidth, element.clientHeight)]);
     element.dataset.drawn = count;
     if (points.tiles && this.most === Infinity) this.tellView();
@@ -144,36 +149,35 @@ class MapView {
       pen.closePath();
       pen.stroke();
     }
-    if ($("names").checked && this.described()?.classes) this.drawNames(pen, style);
-    if (this.marked >= 0) {
-      pen.beginPath();
-      pen.arc(...this.toScreen(points.x[this.marked] / 65535, points.y[this.marked] / 65535), 8, 0, 7);
-      pen.stroke();
+    for (const point of this.found.subarray(0, MOST_RINGS)) this.ring(pen, point, 5);
+    if (this.pinned >= 0) {
+      const start = this.screenOf(this.pinned);
+      this.ring(pen, this.pinned, 8);
+      for (const neighbor of points.neighborsOf(this.pinned)) {
+        pen.beginPath();
+        pen.moveTo(...start);
+        pen.lineTo(...this.screenOf(neighbor));
+        pen.stroke();
+        this.ring(pen, neighbor, 5);
+      }
     }
+    if ($("names").checked) drawNames(this, pen, style);
+    if (this.marked >= 0) this.ring(pen, this.marked, 8);
   }
 
-  drawNames(pen, style) {
-    const column = this.described(), taken = [];
-    this.middles = this.middles || middles(this.points, this.points.codes[this.column], column.classes.length);
-    pen.font = "600 13px system-ui, sans-serif";
-    pen.textAlign = "center";
-    pen.textBaseline = "middle";
-    pen.lineJoin = "round";
-    const order = column.classes.map((_, code) => code).sort((a, b) => column.counts[b] - column.counts[a] || a - b);
-    for (const code of order) {
-      if (!this.shown[code] || !this.middles[code]) continue;
-      const [x, y] = this.toScreen(...this.middles[code]), name = column.classes[code].slice(0, 40);
-      const half = pen.measureText(name).width / 2 + 3;
-      const box = [x - half, y - 10, x + half, y + 10];
-      if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
-      taken.push(box);
-      pen.lineWidth = 4;
-      pen.strokeStyle = style.getPropertyValue("--paper");
-      pen.strokeText(name, x, y);
-      pen.fillText(name, x, y);
-    }
-    pen.strokeStyle = style.getPropertyValue("--ink");
-    pen.lineWidth = 2;
+  screenOf(point) { return this.toScreen(this.points.x[point] / 65535, this.points.y[point] / 65535); }
+
+  ring(pen, point, radius) {
+    pen.beginPath();
+    pen.arc(...this.screenOf(point), radius, 0, 7);
+    pen.stroke();
+  }
+
+  // Whether a point is in view, by where it is.
+  inView() {
+    const [x0, y1] = this.toPlace(0, 0), [x1, y0] = this.toPlace(this.element.clientWidth, this.element.clientHeight);
+    const { x, y } = this.points, [left, right, low, high] = [x0, x1, y0, y1].map((place) => place * 65535);
+    return (point) => x[point] >= left && x[point] <= right && y[point] >= low && y[point] <= high;
   }
 
   // Colours, legend, and which points are shown.
@@ -199,6 +203,7 @@ class MapView {
     this.shown = this.colours().map(() => true);
     this.canvas.setCodes(this.points.codes[number]);
     this.makeLegend();
+    this.tellSelection();
     this.filter();
   }
 
@@ -279,12 +284,14 @@ class MapView {
 
   // Points under the pointer, searched for, and chosen.
 
+  // What is said of a point: its row, texts, the columns chosen for that, the one it is coloured by, and its place.
   describe(point) {
     const { axes, columns, texts } = this.points.description, { across, up } = this.points;
     const lines = [`row ${this.points.row(point)}`, ...texts.map((name, number) => `${name}: ${this.points.texts[number][point] || "none"}`)];
     columns.forEach((column, number) => {
+      if (!this.told[number] && number !== this.column) return;
       const code = this.points.codes[number][point];
-      lines.push(`${column.name}: ${code === column.missing ? "none" : (column.classes ? "" : "about ") + this.textOf(column, code)}`);
+      lines.push(`${column.name}: ${code === column.missing ? "none" : (column.classes ? "" : "about ") + textOf(column, code)}`);
     });
     for (const [axis, places] of [[axes[across], this.points.x], [axes[up], this.points.y]]) {
       lines.push(`${axis.name}: ${(axis.low + (places[point] / 65535) * (axis.high - axis.low)).toPrecision(4)}`);
@@ -298,13 +305,8 @@ class MapView {
     if (!tile?.count || !$("tiles").checked || !this.shown[tile.code ?? 0]) return [];
     const lines = [`${tile.count.toLocaleString("en")} ${tile.count === 1 ? "point" : "points"} counted in this tile`];
     if (column && tile.code === column.missing) lines.push(`${column.name}: none`);
-    else if (column) lines.push(`${column.name}: ${column.classes ? "most are" : "mean about"} ${this.textOf(column, tile.code)}`);
+    else if (column) lines.push(`${column.name}: ${column.classes ? "most are" : "mean about"} ${textOf(column, tile.code)}`);
     return lines;
-  }
-
-  textOf(column, code) {
-    const last = column.colours.length - 2;
-    return column.classes?.[code] ?? (column.limits[0] + (code / last) * (column.limits[1] - column.limits[0])).toPrecision(3);
   }
 
   near(left, top) {
@@ -315,20 +317,24 @@ class MapView {
   mark(point) {
     this.marked = point;
     if (point < 0) this.tip([]);
-    else this.tip(this.describe(point), ...this.toScreen(this.points.x[point] / 65535, this.points.y[point] / 65535));
+    else this.tip(this.describe(point), ...this.screenOf(point));
     this.drawOver(getComputedStyle(document.documentElement));
   }
 
   tip(lines, left, top) {
-    const tip = $("tip");
-    tip.hidden = !lines.length;
-    if (lines.length) {
-      tip.textContent = lines.join("\n");
-      const right = left > this.element.clientWidth * 0.65;
-      tip.style.left = right ? "" : `${left + 14}px`;
-      tip.style.right = right ? `${this.element.clientWidth - left + 14}px` : "";
-      tip.style.top = `${Math.min(top + 10, this.element.clientHeight - tip.offsetHeight - 4)}px`;
-    }
+    $("tip").textContent = lines.join("\n");
+    this.placeTip(left, top);
+  }
+
+  // Put what is said next to a place, and hide it where there is nothing to say or the place is out of view.
+  placeTip(left, top) {
+    const tip = $("tip"), { clientWidth: width, clientHeight: height } = this.element;
+    tip.hidden = !tip.textContent || !(left >= 0 && top >= 0 && left <= width && top <= height);
+    if (tip.hidden) return;
+    const right = left > width * 0.65;
+    tip.style.left = right ? "" : `${left + 14}px`;
+    tip.style.right = right ? `${width - left + 14}px` : "";
+    tip.style.top = `${Math.max(4, Math.min(top + 10, height - tip.offsetHeight - 4))}px`;
   }
 
   search() {
@@ -337,10 +343,51 @@ class MapView {
       $("status").textContent = this.points.rows ? `row ${row} is not among the points drawn` : `there is no row ${row}`;
       return;
     }
+    this.goTo(point);
+  }
+
+  // Bring a point to the middle, and say who it and its neighbours are.
+  goTo(point) {
     Object.assign(this, { x: this.points.x[point] / 65535, y: this.points.y[point] / 65535, zoom: Math.max(this.zoom, 8) });
+    this.pin(point);
     this.drawAtOnce();
     this.mark(point);
     $("status").textContent = this.describe(point).join(", ");
+  }
+
+  // Have lines to the neighbours of a point drawn, and list them; -1 for none.
+  pin(point) {
+    this.pinned = point;
+    const list = $("neighbors"), neighbors = point < 0 ? [] : this.points.neighborsOf(point);
+    list.hidden = !neighbors.length;
+    list.replaceChildren(made("strong", `Nearest in the data to ${this.nameOf(point)}: `));
+    for (const neighbor of neighbors) {
+      const button = made("button", this.nameOf(neighbor));
+      button.type = "button";
+      button.addEventListener("click", () => { this.goTo(neighbor); this.element.focus(); });
+      list.append(button);
+    }
+    this.drawOver(getComputedStyle(document.documentElement));
+  }
+
+  nameOf(point) {
+    const text = this.points.texts[0]?.[point];
+    return point < 0 ? "" : `row ${this.points.row(point)}${text ? ` (${text.slice(0, 40)})` : ""}`;
+  }
+
+  // Ring the points that hold the text searched for.
+  findText() {
+    this.found = matching(this.points, $("words").value);
+    this.at = -1;
+    $("next").disabled = $("choose-found").disabled = !this.found.length;
+    const count = this.found.length.toLocaleString("en");
+    $("status").textContent = `${this.found.length ? count : "no"} ${this.found.length === 1 ? "point holds" : "points hold"} this text`;
+    this.draw();
+  }
+
+  nextFound() {
+    this.at = (this.at + 1) % this.found.length;
+    this.goTo(this.found[this.at]);
   }
 
   choose(points) {
@@ -350,8 +397,16 @@ class MapView {
     this.canvas.setChosen(this.chosen);
     const of = this.points.tiles ? " of the points drawn" : " points";
     $("status").textContent = points.length ? `${points.length.toLocaleString("en")}${of} selected` : "no point selected";
-    $("download").disabled = $("clear").disabled = !points.length;
+    $("download").disabled = $("save").disabled = $("clear").disabled = !points.length;
+    this.tellSelection();
     this.draw();
+  }
+
+  // How the selected points differ from the rest.
+  tellSelection() {
+    const tables = this.selected.length ? selectionTables(this.points, this.selected, this.column) : [];
+    $("selection").hidden = !tables.length;
+    $("selection").replaceChildren(...tables);
   }
 
   chooseView() {
@@ -359,20 +414,23 @@ class MapView {
     this.choose(this.points.inside([[x0, y0], [x1, y0], [x1, y1], [x0, y1]].map(([x, y]) => [x * 65535, y * 65535]), this.visible()));
   }
 
-  download() {
-    const lines = Array.from(this.selected, (point) => this.points.row(point)).join("\n") + "\n";
+  download(content, name, type) {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([lines], { type: "text/plain" }));
-    link.download = "rows.txt";
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  downloadRows() {
+    this.download(Array.from(this.selected, (point) => this.points.row(point)).join("\n") + "\n", "rows.txt", "text/plain");
   }
 
   // Events.
 
   fill() {
     const option = (select, value, text) => { const one = made("option", text); one.value = value; select.append(one); };
-    const { axes, columns, tiles } = this.points.description;
+    const { axes, columns, texts, tiles } = this.points.description;
     option($("column"), -1, "nothing");
     columns.forEach((column, number) => option($("column"), number, column.name));
     for (const id of ["across", "up"]) {
@@ -384,10 +442,21 @@ class MapView {
         this.canvas.setPlaces();
         this.middles = null;
         this.mark(-1);
+        this.pin(-1);
         this.whole();
       });
     }
     $("tiles").parentElement.hidden = !tiles;
+    $("find").hidden = !texts.length && !columns.some(({ classes }) => classes);
+    $("told").hidden = columns.length < 2;
+    this.told = columns.map((_, number) => number < FIRST_TOLD);
+    columns.forEach((column, number) => {
+      const label = document.createElement("label"), box = document.createElement("input");
+      Object.assign(box, { type: "checkbox", checked: this.told[number] });
+      box.addEventListener("change", () => { this.told[number] = box.checked; });
+      label.append(box, column.name);
+      $("told-columns").append(label);
+    });
   }
 
   listen() {
@@ -400,7 +469,11 @@ class MapView {
     on("search", "submit", (event) => { event.preventDefault(); this.search(); });
     on("lasso", "click", () => $("lasso").setAttribute("aria-pressed", String($("lasso").getAttribute("aria-pressed") !== "true")));
     on("in-view", "click", () => this.chooseView());
-    on("download", "click", () => this.download());
+    on("download", "click", () => this.downloadRows());
+    on("save", "click", () => this.download(tableOf(this.points, this.selected), "rows.csv", "text/csv"));
+    on("find", "submit", (event) => { event.preventDefault(); this.findText(); });
+    on("next", "click", () => this.nextFound());
+    on("choose-found", "click", () => this.choose(this.found));
     on("clear", "click", () => this.choose([]));
     document.addEventListener("themechange", () => this.filter());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.filter());
@@ -420,7 +493,7 @@ class MapView {
       ArrowLeft: () => this.pan(step, 0), ArrowRight: () => this.pan(-step, 0),
       ArrowUp: () => this.pan(0, step), ArrowDown: () => this.pan(0, -step),
       "+": () => this.zoomBy(1.5), "=": () => this.zoomBy(1.5), "-": () => this.zoomBy(1 / 1.5), 0: () => this.whole(),
-      Enter: () => this.tellMiddle(), Escape: () => { this.mark(-1); this.choose([]); },
+      Enter: () => this.tellMiddle(), Escape: () => { this.mark(-1); this.pin(-1); this.choose([]); },
     };
     if (event.ctrlKey || event.metaKey || event.altKey || !moves[event.key]) return;
     event.preventDefault();
@@ -431,6 +504,7 @@ class MapView {
     const reach = 8;
     const [x, y] = [this.x * 65535, this.y * 65535], [across, up] = this.unit();
     const point = this.points.nearest(x, y, (reach * REACH * 65535) / across, (reach * REACH * 65535) / up, this.visible());
+    this.pin(point);
     this.mark(point);
     $("status").textContent = point < 0 ? "no point near the middle" : this.describe(point).join(", ");
   }
@@ -440,6 +514,7 @@ class MapView {
     const [x, y] = this.toPlace(event.offsetX, event.offsetY);
     if (event.shiftKey || $("lasso").getAttribute("aria-pressed") === "true") this.path = [[x * 65535, y * 65535]];
     else this.dragging = [event.offsetX, event.offsetY];
+    this.pressed = [event.offsetX, event.offsetY];
   }
 
   pointermove(event) {
@@ -456,7 +531,9 @@ class MapView {
     }
   }
 
-  pointerup() {
+  pointerup(event) {
+    const still = this.pressed && Math.hypot(event.offsetX - this.pressed[0], event.offsetY - this.pressed[1]) < STILL;
+    if (still && this.dragging) this.pin(this.near(event.offsetX, event.offsetY));
     if (this.path && this.path.length > 2) this.choose(this.points.inside(this.path, this.visible()));
     this.path = this.dragging = null;
     this.draw();
@@ -477,17 +554,6 @@ function made(kind, text) {
 function numbers(colour) {
   const number = parseInt(colour.trim().slice(1), 16);
   return [(number >> 16) / 255, ((number >> 8) & 255) / 255, (number & 255) / 255];
-}
-
-// The median place of each class among some of the points.
-function middles(points, codes, count) {
-  const places = Array.from({ length: count }, () => [[], []]);
-  for (let k = 0; k < Math.min(points.count, NAMED_POINTS); k++) {
-    const point = points.order[k], place = places[codes[point]];
-    if (place) { place[0].push(points.x[point]); place[1].push(points.y[point]); }
-  }
-  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1] / 65535;
-  return places.map(([x, y]) => (x.length ? [median(x), median(y)] : null));
 }
 
 async function startMap() {

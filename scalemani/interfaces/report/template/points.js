@@ -42,6 +42,10 @@ class Points {
     for (let number = 0; number < description.texts.length; number++) {
       points.texts.push(JSON.parse(new TextDecoder().decode(await readBytes(`texts-${number}`))));
     }
+    if (document.getElementById("array-neighbors")) {
+      const bytes = await readBytes("neighbors"), { neighbors: width } = description;
+      points.neighbors = joinPlanes(bytes, count, bytes.length / count / width);
+    }
     if (document.getElementById("array-rows")) {
       points.rows = joinPlanes(await readBytes("rows"), count, 4)[0];
       for (let i = 1; i < count; i++) points.rows[i] += points.rows[i - 1];
@@ -50,6 +54,11 @@ class Points {
     points.order = shuffled(count);
     points.choose(0, 1);
     return points;
+  }
+
+  // The nearest points in the data, by the graph of the run; none where the page does not hold it.
+  neighborsOf(point) {
+    return (this.neighbors || []).map((column) => column[point]).filter((neighbor) => neighbor < this.count);
   }
 
   // The row of the input points to which a point belongs, and the way back: -1 where it is not drawn.
