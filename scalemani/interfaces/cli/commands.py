@@ -328,7 +328,7 @@ def report(**values: Any) -> None:
     if tiles is not None:
         if out is not None or options.sampled is not None or options.title or options.note:
             raise ConfigError(
-                "--tiles writes the map alone: leave out OUT, --title, --note and --sampled, or write the page by itself"
+                "--tiles writes the map alone: leave out OUT, --title, --note and --sampled, or leave out --tiles"
             )
         refuse_output_in_input(tiles, *labels)
         say(open_run(options.run).tiles(tiles, labels, axes=axes))
