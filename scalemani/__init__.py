@@ -121,6 +121,8 @@ if not TYPE_CHECKING:  # to whom any name would be one that the module has
             return _load(f"scalemani.{PUBLIC_MODULES[name]}")
         if name not in MODULE_OF:
             meant = _load("scalemani.config.other_names").class_here(name)
+            if name.endswith(("Error", "Warning")):
+                meant = f": errors and warnings are in scalemani.errors{meant}"
             raise AttributeError(f"module 'scalemani' has no attribute {name!r}{meant}; it has {', '.join(__all__)}")
         return getattr(_load(f"scalemani.{MODULE_OF[name]}"), name)
 

@@ -202,3 +202,9 @@ def test_a_first_import_that_is_interrupted_can_be_repeated(action, moments, end
     program = INTERRUPTED.format(moments=moments, action=action)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.returncode) == (f"{ended} {NAMES}", 0), done.stderr
+
+
+@pytest.mark.parametrize("name", ["DataError", "ShortfallWarning"])
+def test_errors_and_warnings_are_said_to_be_elsewhere(name):
+    with pytest.raises(AttributeError, match=r"errors and warnings are in scalemani\.errors"):
+        getattr(sm, name)

@@ -1,6 +1,6 @@
 """Distances of rows that a metric compares, as certificates, audits and tests of runs compute them: no code of kernels.
 
-SciPy has most of them.
+SciPy has most of them, `JUDGES` the others.
 """
 
 import numpy as np
@@ -12,8 +12,8 @@ from scalemani.config.metrics import HAVERSINE, METRICS, power_of
 
 def distances_between(metric: str, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the distances (m, n) float64 of rows (m, D) to rows (n, D), as they are stored, in a metric."""
-    if metric == HAVERSINE:
-        return great_circles(one, other)
+    if metric in JUDGES:
+        return JUDGES[metric](one, other)
     if is_function(metric):
         return cdist(one, other, load_function(metric))
     power = power_of(metric)
@@ -26,3 +26,6 @@ def great_circles(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     halves = np.sin((lat - others_lat) / 2) ** 2
     halves = halves + np.cos(lat) * np.cos(others_lat) * np.sin((lon - others_lon) / 2) ** 2
     return np.asarray(2 * np.arcsin(np.sqrt(np.minimum(halves, 1.0))))
+
+
+JUDGES = {HAVERSINE: great_circles}  # of metrics that compare rows and that SciPy has not

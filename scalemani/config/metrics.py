@@ -28,7 +28,7 @@ class MetricText(NamedTuple):
     """What a distance of the metric is, in words, and the name that SciPy's `cdist` has for one that compares rows.
 
     The name is what certificates and audits compute by, of rows as they are stored: it is "" of metrics with
-    coordinates, and where SciPy has none.
+    coordinates, and where SciPy has none: `config.judged.JUDGES` has a function then.
     """
 
     text: str

@@ -77,7 +77,7 @@ class Embedder(Fitted, Shown, RunEstimator):
         euclidean and jaccard, "l1" and "cityblock" of manhattan. COMPARED_METRICS compare rows as they are, as
         "minkowski:3" does for any power from 1 on, and a function of two rows (D,) float64 that numba compiles, or its
         name as "module:function" or "path.py::function": these take exact search, leaves or pynndescent, and methods
-        that need no more than a graph; new points cannot be placed.
+        that need no more than a graph; new points are placed by neighbours among all points.
         "precomputed": X are neighbour lists: a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
         (N, N) between all points, or the path of any of these; new points cannot be placed then. Methods that need no
