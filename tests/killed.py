@@ -6,7 +6,7 @@ PROGRAM = """
 import contextlib, os, signal, threading
 from scalemani.engine import context
 from scalemani.interfaces.cli import main
-write_ledger, counting, counts = work.write_ledger, threading.Lock(), []
+write_ledger, counting, counts = context.write_ledger, threading.Lock(), []
 @contextlib.contextmanager
 def write_and_count(stage, unit, suffix=""):
     with write_ledger(stage, unit, suffix):
@@ -15,7 +15,7 @@ def write_and_count(stage, unit, suffix=""):
         counts.extend([unit] * (not suffix and (stage in STAGES or not STAGES)))
         if len(counts) >= UNITS:
             os.kill(os.getpid(), signal.SIGKILL)
-work.write_ledger = write_and_count
+context.write_ledger = write_and_count
 main()
 """
 

@@ -323,7 +323,8 @@ class StageGroup:
         """Store a block of an array as another group has it, which has to be intact there."""
         array, other = self.array(below(folder, name)), source.group.array(below(source.step, name))
         if (array.chunks, array.dtype) != (other.chunks, other.dtype):
-            raise StoreError(f"block {block} of {self.path}/{array.path} differs in shape from {source.group.path}")
+            place = f"{self.path}/{array.path}"
+            raise StoreError(f"block {block} of {place} must have the chunks and dtype of {source.group.path}")
         key, committed = chunk_key(array, block), source.group._committed_chunk(other, block, source.step)
         here, there = (
             group._store.objects.below(step) if step else group._store.objects

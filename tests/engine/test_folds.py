@@ -26,7 +26,7 @@ def test_numbers_are_cut_into_few_runs_that_cover_them(count, together):
 
 
 def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
-    rows, centers = np.random.default_rng(5).normal(size=(40_000, 3)), np.eye(4, 3)
+    rows, centers = np.random.default_rng(5).normal(size=(140_000, 3)), np.eye(4, 3)
     found = []
     for block_rows in (1024, 7168, 65_536):
         embedding = StageGroup(tmp_path / str(block_rows), "stages/embedding/key", block_rows)

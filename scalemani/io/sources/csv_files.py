@@ -80,7 +80,7 @@ def first_line(path: Path) -> list[str]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline()
     if not line.strip():
-        raise DataError(f"{path} has no first line, which names the columns or has their first values")
+        raise DataError(f"{path} has no first line: it must name the columns or have their first values")
     other = next((name for name, sign in OTHER_SEPARATORS.items() if sign in line), None)
     if delimiter not in line and other is not None:
         raise DataError(f"{path} has {other} between its values: write it with commas, and fractions with points")

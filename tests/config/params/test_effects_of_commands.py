@@ -163,8 +163,8 @@ TABLES = {
         "RUN OUT.html",
         {
             "labels": Effect("--labels FOLDER/labels.npy", "texts"),
-            "title": Effect("--title Points", "texts"),
-            "note": Effect("--note Points", "texts"),
+            "title": Effect("--title Mammals", "texts"),
+            "note": Effect("--note Reptiles", "texts"),
             "sampled": Effect("--sampled 0", "texts"),
             "tiles": Effect("--tiles OUT.tiles", "folders", instead="RUN"),
             "axes": Effect("--axes 2 1", "tiles", instead="RUN --tiles OUT.tiles"),

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-MOST_FRAMES = 8  # functions of the package, the command's own and the kernel among them
+MOST_FRAMES = 9  # functions of the package, the command's own, what takes --debug from it, and the kernel among them
 # Plans ask kernels for sizes: only those below the `run` of a stage compute.
 FOLLOWED = """
 import os, sys

@@ -64,7 +64,7 @@ def test_a_picture_stands_in_where_the_frame_has_no_webgl(open_browser, model, t
     browser = open_browser("--disable-3d-apis")
     browser.open(tmp_path / "map.html")
     browser.wait("document.getElementById('no-map').textContent.includes('picture')")
-    assert browser.value("document.querySelector('.picture').naturalWidth") >= 400
+    assert browser.value("document.querySelector('.picture').naturalWidth") >= 300
 
 
 def test_a_notebook_draws_as_many_points_as_a_megabyte_holds():
@@ -106,7 +106,7 @@ def test_a_fitted_model_shows_its_map_below_the_diagram_of_scikit_learn(model):
     bundle = model._repr_mimebundle_()
     assert "sk-" in bundle["text/html"]
     assert described(framed(bundle["text/html"]))["points"] == 500
-    assert Image.open(io.BytesIO(model._repr_png_())).size[0] >= 400
+    assert Image.open(io.BytesIO(model._repr_png_())).size[0] >= 300
     unfitted = sm.LandmarkPCA()
     assert "<iframe" not in unfitted._repr_html_()
     assert unfitted._repr_png_() is None
@@ -123,7 +123,7 @@ def test_a_run_shows_itself(runs):
     assert "<strong>t-sne</strong> of 1,500 points of 3 features" in shown
     assert "layout, stopped max_iterations: falls short (converged, and not max_iterations)" in shown
     assert described(framed(shown))["of"] == 1500
-    assert Image.open(io.BytesIO(runs["t-sne"]._repr_png_())).size[0] >= 400
+    assert Image.open(io.BytesIO(runs["t-sne"]._repr_png_())).size[0] >= 300
     assert "<iframe" not in runs["knn-graph"]._repr_html_()
     assert runs["knn-graph"]._repr_png_() is None
 
