@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from scalemani.engine.memory.files import MappedArrays, RowsInFile
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.reading import ArrayReader
+from scalemani.engine.reading import ArrayReader, SketchesOfRows
 from scalemani.errors import CorruptChunkError
+from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import ArrayDescription
 
@@ -96,3 +97,17 @@ def test_a_cache_of_one_block_drops_the_block_used_least_recently(group, values,
     for row in (0, 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2):
         np.testing.assert_array_equal(ArrayReader(group, "values").gather(np.array([row]), block_bytes)[0], values[row])
     assert reads == [0, 1, 0]
+
+
+def test_sketches_that_are_made_when_looked_up_are_those_of_all_rows_to_the_bit():
+    points = np.random.default_rng(3).integers(-128, 128, (5000, 40)).astype(np.int8)
+    basis = fit_sketch(points, 32)
+    expected, made = sketch_points(points, basis), SketchesOfRows(lambda rows: points[rows], 5000, basis, 2048)
+    assert (len(made), made.shape) == (5000, (5000, 32))
+    np.testing.assert_array_equal(made.read(), expected)
+    np.testing.assert_array_equal(np.concatenate([made.read_block(block) for block in range(3)]), expected)
+    for rows in (slice(0, 1), slice(1000, 1100), slice(3, 4999), slice(4096, 5000), slice(7, 7)):
+        np.testing.assert_array_equal(made[rows], expected[rows])
+    rows = np.array([4999, 0, 2047, 2048, 0, 3000])
+    np.testing.assert_array_equal(made[rows], expected[rows])
+    assert made[rows[:0]].shape == (0, 32)

@@ -34,7 +34,7 @@ from scalemani.runs.outline import SEARCH, SOLVER
 from scalemani.runs.walk import stored_warnings
 from scalemani.store.objects import RECORD_BYTES
 
-MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "finding", "names", "map")
+MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "legend", "finding", "names", "map")
 SCRIPTS = ("page", *MAP_SCRIPTS)
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
@@ -187,13 +187,18 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-TEMPLATES = jinja2.Environment(
-    loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+def templates_of(package: str) -> jinja2.Environment:
+    """Return the templates of a package, in which values are escaped and undefined ones refused."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package, "template"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+TEMPLATES = templates_of("scalemani.interfaces.report")
 TEMPLATES.filters |= {"shown": shown, "bytes": format_bytes, "counted": counted}
 TEMPLATES.globals |= {"verdicts": VERDICTS, "most_names": MOST_NAMES}
 

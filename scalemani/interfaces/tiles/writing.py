@@ -8,13 +8,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jinja2
 import numpy as np
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.errors import ConfigError
 from scalemani.interfaces.report.map_data import LEVELS, encoded_column, is_identifier
-from scalemani.interfaces.report.page import policy, text_of
+from scalemani.interfaces.report.page import policy, templates_of, text_of
 from scalemani.interfaces.tiles.pixels import morton_keys
 from scalemani.interfaces.tiles.tree import (
     HELD_POINTS,
@@ -208,20 +207,17 @@ def page(method: str, description: Mapping[str, Any], arrays: Mapping[str, str])
     """Return the page that shows the tiles; it may ask for files next to it and nothing else."""
     template = files("scalemani.interfaces.tiles") / "template"
     style = text_of("page.css") + (template / "tiles.css").read_text(encoding="utf-8")
-    own = [(template / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
-    scripts = [text_of("pace.js"), *own, text_of("page.js")]
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("scalemani.interfaces.tiles", "template"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("index.html").render(
-        title=OBJECTIVES[method].name if method in OBJECTIVES else method,
-        description=json.loads(json.dumps(description)),
-        arrays=arrays,
-        style=style,
-        scripts=scripts,
-        policy=f"{policy(style, scripts)}; connect-src 'self'",
+    of_tiles = [(template / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    scripts = [text_of("pace.js"), text_of("legend.js"), *of_tiles, text_of("page.js")]
+    return (
+        templates_of("scalemani.interfaces.tiles")
+        .get_template("index.html")
+        .render(
+            title=OBJECTIVES[method].name if method in OBJECTIVES else method,
+            description=json.loads(json.dumps(description)),
+            arrays=arrays,
+            style=style,
+            scripts=scripts,
+            policy=f"{policy(style, scripts)}; connect-src 'self'",
+        )
     )

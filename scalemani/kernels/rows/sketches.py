@@ -3,8 +3,6 @@
 The projection is orthogonal, so the distance of two sketches never exceeds that of the points, up to rounding.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -191,56 +189,6 @@ def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
             np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketched)
             np.clip(sketched, -IN_SIGHT, IN_SIGHT, out=sketched)
     return sketches
-
-
-@dataclass(frozen=True)
-class SketchesOfRows:
-    """The sketches (N, s) float32 of dense rows, made as they are looked up: rows of bytes take a quarter of the room.
-
-    Parameters
-    ----------
-    rows_of : returns consecutive rows (n, D)
-    n_rows : N
-    block_rows : the rows of a block
-    """
-
-    rows_of: Callable[[slice], np.ndarray]
-    n_rows: int
-    basis: SketchBasis
-    block_rows: int
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(N, s)."""
-        return self.n_rows, self.basis.axes.shape[1]
-
-    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        return self.gather(rows) if isinstance(rows, np.ndarray) else self.read_rows(rows)
-
-    def read_rows(self, rows: slice) -> np.ndarray:
-        """Return the sketches of consecutive rows; whole tiles are made, since bits depend on them."""
-        first = rows.start // TILE_ROWS * TILE_ROWS
-        last = min(self.n_rows, -(-rows.stop // TILE_ROWS) * TILE_ROWS)
-        return sketch_points(self.rows_of(slice(first, last)), self.basis)[rows.start - first : rows.stop - first]
-
-    def read_block(self, block: int) -> np.ndarray:
-        """Return the sketches of a block."""
-        return self.read_rows(slice(block * self.block_rows, min(self.n_rows, (block + 1) * self.block_rows)))
-
-    def read(self) -> np.ndarray:
-        """Return all sketches."""
-        return self.read_rows(slice(0, self.n_rows))
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Return the sketches of rows (n,) int in any order."""
-        sketches, of_blocks = np.empty((len(rows), self.shape[1]), dtype=np.float32), rows // self.block_rows
-        for block in np.unique(of_blocks).tolist():
-            places = np.flatnonzero(of_blocks == block)
-            sketches[places] = self.read_block(block)[rows[places] - block * self.block_rows]
-        return sketches
 
 
 def project(points: np.ndarray, basis: SketchBasis) -> np.ndarray:

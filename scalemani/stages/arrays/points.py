@@ -12,12 +12,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.reading import ArrayReader, Rows, SparseRowsReader, StoredStage, Whole
+from scalemani.engine.reading import ArrayReader, Rows, SketchesOfRows, SparseRowsReader, StoredStage, Whole
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.neighbors.cells import CellRanges, cell_ranges_of_sorted
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.sketches import SketchBasis, SketchesOfRows
+from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.store.groups import StageGroup
 from scalemani.store.invariants import Invariant
 from scalemani.store.invariants.matrices import bounds, columns_ascend

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from scalemani.engine.context import StageTask
 from scalemani.engine.memory.files import Table
-from scalemani.engine.reading import ArrayReader, SparseTable, copy_to_file, read_only
+from scalemani.engine.reading import ArrayReader, SketchesOfRows, SparseTable, copy_to_file, read_only
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.instructions import ITEM_BYTES
@@ -25,7 +25,7 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists, append_sources
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.kernels.rows.reduced import COORDINATES, Distance
-from scalemani.kernels.rows.sketches import SketchBasis, SketchesOfRows, rounded_sketches, rounding_error, rounding_step
+from scalemani.kernels.rows.sketches import SketchBasis, rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import Sketches, StoredPartition, StoredWorkPoints, sketches_of
 from scalemani.stages.neighbors.counts import n_listed, n_mutual

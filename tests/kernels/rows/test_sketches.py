@@ -4,7 +4,6 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.rows.sketches import (
-    SketchesOfRows,
     fit_sketch,
     project,
     pruning_basis,
@@ -179,17 +178,3 @@ def test_rows_beyond_float32_have_infinite_sketches():
 def test_a_large_sample_is_read_at_evenly_spread_rows():
     points = np.arange(4095.0)[:, np.newaxis]
     assert pruning_basis(points, 1).mean.tolist() == [points[::2].mean()]
-
-
-def test_sketches_that_are_made_when_looked_up_are_those_of_all_rows_to_the_bit():
-    points = np.random.default_rng(3).integers(-128, 128, (5000, 40)).astype(np.int8)
-    basis = fit_sketch(points, 32)
-    expected, made = sketch_points(points, basis), SketchesOfRows(lambda rows: points[rows], 5000, basis, 2048)
-    assert (len(made), made.shape) == (5000, (5000, 32))
-    np.testing.assert_array_equal(made.read(), expected)
-    np.testing.assert_array_equal(np.concatenate([made.read_block(block) for block in range(3)]), expected)
-    for rows in (slice(0, 1), slice(1000, 1100), slice(3, 4999), slice(4096, 5000), slice(7, 7)):
-        np.testing.assert_array_equal(made[rows], expected[rows])
-    rows = np.array([4999, 0, 2047, 2048, 0, 3000])
-    np.testing.assert_array_equal(made[rows], expected[rows])
-    assert made[rows[:0]].shape == (0, 32)

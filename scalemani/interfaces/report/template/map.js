@@ -202,7 +202,7 @@ class MapView {
     $("column").value = String(number);
     this.shown = this.colours().map(() => true);
     this.canvas.setCodes(this.points.codes[number]);
-    this.makeLegend();
+    makeLegend(this);
     this.tellSelection();
     this.filter();
   }
@@ -212,34 +212,6 @@ class MapView {
     this.canvas.setPalette(colours, this.shown, Boolean(this.described()?.limits));
     if (this.points.tiles) this.canvas.setTiles(this.column, colours, this.shown);
     this.draw();
-  }
-
-  makeLegend() {
-    const legend = $("legend"), column = this.described();
-    legend.replaceChildren();
-    if (!column) return;
-    const title = document.createElement("strong");
-    title.textContent = column.name;
-    legend.append(title);
-    if (column.classes) this.legendOfClasses(legend, column);
-    else this.legendOfValues(legend, column);
-  }
-
-  legendOfClasses(legend, column) {
-    const boxes = [];
-    for (const [text, on] of [["All", true], ["None", false]]) {
-      const button = made("button", text);
-      button.type = "button";
-      button.addEventListener("click", () => {
-        boxes.forEach((box, code) => { box.checked = this.shown[code] = on; });
-        this.filter();
-      });
-      legend.append(button);
-    }
-    const names = column.missing === null ? column.classes : [...column.classes, "no label"];
-    names.forEach((name, code) => {
-      boxes.push(this.legendBox(legend, code, `${name} (${column.counts[code].toLocaleString("en")})`));
-    });
   }
 
   legendOfValues(legend, column) {
@@ -266,20 +238,8 @@ class MapView {
     legend.append(ramp, text);
     update();
     if (column.missing !== null && column.counts[column.missing]) {
-      this.legendBox(legend, column.missing, `no value (${column.counts[column.missing].toLocaleString("en")})`);
+      legendBox(this, legend, column.missing, `no value (${column.counts[column.missing].toLocaleString("en")})`);
     }
-  }
-
-  legendBox(legend, code, text) {
-    const label = document.createElement("label"), box = document.createElement("input"), swatch = made("span", "");
-    box.type = "checkbox";
-    box.checked = true;
-    swatch.className = "swatch";
-    swatch.style.background = code === this.described().missing ? "var(--nothing)" : this.described().colours[code];
-    box.addEventListener("change", () => { this.shown[code] = box.checked; this.filter(); });
-    label.append(box, swatch, text);
-    legend.append(label);
-    return box;
   }
 
   // Points under the pointer, searched for, and chosen.
@@ -543,12 +503,6 @@ class MapView {
     this.path = this.dragging = null;
     this.draw();
   }
-}
-
-function made(kind, text) {
-  const element = document.createElement(kind);
-  element.textContent = text;
-  return element;
 }
 
 function numbers(colour) {

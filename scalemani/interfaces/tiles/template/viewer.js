@@ -153,7 +153,7 @@ class Viewer {
     this.column = number;
     $("column").value = String(number);
     this.shown = (this.described()?.colours ?? [PLAIN]).map(() => true);
-    this.makeLegend();
+    makeLegend(this);
     this.filter();
   }
 
@@ -164,48 +164,12 @@ class Viewer {
     this.draw();
   }
 
-  makeLegend() {
-    const legend = $("legend"), column = this.described();
-    legend.replaceChildren();
-    if (!column) return;
-    legend.append(made("strong", column.name));
-    if (column.classes) this.legendOfClasses(legend, column);
-    else this.legendOfValues(legend, column);
-  }
-
-  legendOfClasses(legend, column) {
-    const boxes = [];
-    for (const [text, on] of [["All", true], ["None", false]]) {
-      const button = made("button", text);
-      button.type = "button";
-      button.addEventListener("click", () => {
-        boxes.forEach((box, code) => { box.checked = this.shown[code] = on; });
-        this.filter();
-      });
-      legend.append(button);
-    }
-    const names = column.missing === null ? column.classes : [...column.classes, "no label"];
-    names.forEach((name, code) => boxes.push(this.legendBox(legend, code, `${name} (${counted(column.counts[code])})`)));
-  }
-
   legendOfValues(legend, column) {
     const levels = column.colours.slice(0, this.store.description.levels_of_values), ramp = made("div", "");
     ramp.className = "ramp";
     ramp.style.background = `linear-gradient(to right, ${levels.filter((_, k) => k % 16 === 0 || k === levels.length - 1)})`;
     legend.append(ramp, made("span", column.limits.map((limit) => limit.toPrecision(3)).join(" to ")));
-    if (column.counts[column.missing]) this.legendBox(legend, column.missing, `no value (${counted(column.counts[column.missing])})`);
-  }
-
-  legendBox(legend, code, text) {
-    const label = document.createElement("label"), box = document.createElement("input"), swatch = made("span", "");
-    const column = this.described();
-    Object.assign(box, { type: "checkbox", checked: true });
-    box.addEventListener("change", () => { this.shown[code] = box.checked; this.filter(); });
-    swatch.className = "swatch";
-    swatch.style.background = code === column.missing ? "var(--nothing)" : column.colours[code];
-    label.append(box, swatch, text);
-    legend.append(label);
-    return box;
+    if (column.counts[column.missing]) legendBox(this, legend, column.missing, `no value (${counted(column.counts[column.missing])})`);
   }
 
   // What is at a place.
@@ -338,12 +302,6 @@ function textOf(column, code) {
   if (code === column.missing) return "none";
   const last = column.colours.length - 2;
   return column.classes?.[code] ?? (column.limits[0] + (code / last) * (column.limits[1] - column.limits[0])).toPrecision(3);
-}
-
-function made(kind, text) {
-  const element = document.createElement(kind);
-  element.textContent = text;
-  return element;
 }
 
 function numbers(colour) {
