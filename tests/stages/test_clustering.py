@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.landmarks.kmeans import kmeans
 from scalemani.runs.walk import run
+from scalemani.stages import clustering
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.stages.clustering import unit_rows
+from scalemani.store.groups import StageGroup
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-12, 1.0, 1e12, 1e200])
@@ -18,6 +23,22 @@ def test_rows_are_clustered_by_their_direction_whatever_their_length(unit):
     found = unit_rows(unit * rows)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.arange(50) != 7)
     np.testing.assert_allclose(found, unit_rows(rows), atol=1e-15)
+
+
+@pytest.mark.parametrize(("moved", "settled"), [(0.5, False), (2e-4, False), (5e-5, True)])
+def test_clusters_are_settled_where_no_centre_moved_far_in_the_last_pass(tmp_path, moved, settled):
+    rows, dimensions = np.random.default_rng(5).normal(size=(1500, 3)), Dimensions(1500, 3, "float64", 1024)
+    embedding, output = (StageGroup(tmp_path, f"stages/{name}/key", 1024) for name in ("embedding", "clustering"))
+    embedding.create(len(rows), [StoredEmbedding.embedding.sized(3)])
+    for block in range(dimensions.n_blocks):
+        embedding.write_block(block, {StoredEmbedding.embedding: rows[slice(*dimensions.rows(block))]})
+    last = {StoredClustering.passes: np.array(9), StoredClustering.moved: np.array(moved)}
+    output.write_whole({StoredClustering.centers: np.eye(3), **last}, StoredClustering.CENTERS_UNIT)
+    params = Parameters().with_values({"clustering": {"n_clusters": 3}}).resolved("spectral-clustering")
+    task = StageTask("clustering", dimensions, params, {"embedding": embedding}, output, 0)
+    said = clustering.run(StageContext(task, Executor(workers=2), 2))
+    assert (said["settled"], said["passes"]) == (settled, 9)
+    assert said["sizes"] == np.bincount(rows.argmax(axis=1)).tolist()
 
 
 def clustered(points, folder, seed, n_restarts=1):

@@ -8,8 +8,8 @@ that of the plain algorithm.
 A new rule is a row of `LANDMARK_METHODS`, by `_of_sample` where it compares a sample in memory, and its name in
 `SAMPLED_LANDMARKS` or `DRAWN_LANDMARKS` of `scalemani.config.stages`; `memory` of `scalemani.stages.landmarks` then
 counts the sample. A rule that is to choose as many as there are distinct points returns all of these. Rules read the
-points alone: the landmarks of a run are chosen without its graph. One that takes more
-memory or parameters is a folder in `scalemani.methods`, see `determinantal`.
+points alone: the landmarks of a run are chosen without its graph. One that takes more memory or parameters is a folder
+in `scalemani.methods`, see `determinantal`.
 """
 
 import functools
