@@ -46,19 +46,30 @@ if TYPE_CHECKING:  # "as" says that a name is public
     from scalemani.interfaces.functions.spectral import solve_reduced as solve_reduced
     from scalemani.interfaces.functions.spectral import symmetric_affinities as symmetric_affinities
     from scalemani.interfaces.report.opened import open_run as open_run
+    from scalemani.interfaces.tuning.growth import GrownLandmarks as GrownLandmarks
+    from scalemani.interfaces.tuning.growth import grow_landmarks as grow_landmarks
     from scalemani.interfaces.tuning.landmarks import LandmarkQuality as LandmarkQuality
     from scalemani.interfaces.tuning.landmarks import compare_landmarks as compare_landmarks
     from scalemani.interfaces.tuning.search import Tuning as Tuning
     from scalemani.interfaces.tuning.tune import tune as tune
+    from scalemani.methods.affinity_orders.interface import OrderLengths as OrderLengths
+    from scalemani.methods.affinity_orders.interface import affinities_in_order as affinities_in_order
+    from scalemani.methods.affinity_orders.interface import affinity_order as affinity_order
+    from scalemani.methods.affinity_orders.interface import order_lengths as order_lengths
+    from scalemani.methods.determinantal.interface import DeterminantalDraw as DeterminantalDraw
+    from scalemani.methods.determinantal.interface import determinantal_draw as determinantal_draw
     from scalemani.methods.fast_gauss.interface import RepulsionBound as RepulsionBound
     from scalemani.methods.fast_gauss.interface import repulsion_bound as repulsion_bound
     from scalemani.methods.gaussian_process.interface import LandmarkFeatures as LandmarkFeatures
     from scalemani.methods.gaussian_process.interface import landmark_features as landmark_features
+    from scalemani.methods.isomap.interface import CombinedIsomap as CombinedIsomap
     from scalemani.methods.isomap.interface import LandmarkIsomap as LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA as LandmarkKernelLDA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA as LandmarkKernelPCA
+    from scalemani.methods.landmark_graph.interface import continue_eigenvectors as continue_eigenvectors
     from scalemani.methods.lda.interface import LandmarkLDA as LandmarkLDA
     from scalemani.methods.lle.interface import LandmarkLLE as LandmarkLLE
+    from scalemani.methods.pair_weights.interface import objective_of_pairs as objective_of_pairs
     from scalemani.methods.pca.interface import LandmarkPCA as LandmarkPCA
     from scalemani.runs.aligning import Alignment as Alignment
     from scalemani.runs.aligning import align as align
@@ -81,6 +92,7 @@ PUBLIC_NAMES = {
         "KnnGraph",
         "knn_graph",
     ),
+    "interfaces.tuning.growth": ("GrownLandmarks", "grow_landmarks"),
     "interfaces.tuning.landmarks": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmarks": (
         "Landmarks",

@@ -7,7 +7,8 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from pathlib import PurePath
 
 
@@ -122,6 +123,8 @@ class ShortfallWarning(ScalemaniWarning):
 
 
 WARNINGS: dict[str, type[ScalemaniWarning]] = {kind.__name__: kind for kind in (ScalemaniWarning, ShortfallWarning)}
+# How an interface words a message, whose names are those of the command line.
+WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
 PASSED_OVER = ("scalemani", "sklearn", "contextlib")  # packages between who asks for a result and who warns of it
 
 
@@ -130,7 +133,7 @@ def warn(message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PASSED_OVER:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, kind, stacklevel=level)
+    warnings.warn(WORDING.get()(message), kind, stacklevel=level)
 
 
 LONGEST_NAME = 200  # letters of a name whose nearest one is looked for, which takes time by the square of them

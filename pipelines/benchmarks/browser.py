@@ -41,6 +41,8 @@ DESCRIPTION = "document.getElementById('map-data').textContent"
 class Browser:
     """A headless Chromium that is driven by the DevTools protocol; `events` holds what its page has told so far."""
 
+    seconds = SECONDS  # that an answer may take
+
     def __init__(self, folder: Path, *options: str) -> None:
         folder.mkdir()
         self.folder, self.events, self.left, self.number = folder, [], b"", 0
@@ -88,7 +90,7 @@ class Browser:
     def receive(self) -> dict[str, Any]:
         """Return the next message."""
         while b"\0" not in self.left:
-            ready, _, _ = select.select([self.answers], [], [], SECONDS)
+            ready, _, _ = select.select([self.answers], [], [], self.seconds)
             found = os.read(self.answers, 2**20) if ready else b""
             assert found, "the browser does not answer"
             self.left += found

@@ -19,7 +19,7 @@ from layouts import graph_of, problem_of, threads
 from measuring import show
 
 from scalemani.descents.descent import State
-from scalemani.descents.force_errors import measured_errors
+from scalemani.descents.force_errors import measured_gradients
 from scalemani.descents.phases import Phase, descend
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.kernels.graph.attraction import AffinityRows, rounded_attraction_gradient
@@ -71,7 +71,7 @@ def ours(rows, positions, over):
             started = time.perf_counter()
             part()
             least[name] = min(least[name], time.perf_counter() - started)
-    return {**least, "force error": measured_errors(sums, "student", positions, 0, over).whole}
+    return {**least, "force error": measured_gradients(sums, "student", positions, 0, over).errors.whole}
 
 
 def main() -> None:

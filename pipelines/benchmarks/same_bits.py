@@ -30,7 +30,7 @@ PARAMETERS = {
     "landmark_embedding": {"n_components": 2},
     "embedding": {"solver": "lll+refine", "residual": 1e-4, "max_passes": 60},
     "layout": {
-        "strength": 1.0, "direction": "momentum", "learning_rate": 200.0, "momentum": 0.8, "exaggeration": 12.0,
+        "strength": 1.0, "direction": "momentum", "learning_rate": 200.0, "momentum": 0.8, "early_exaggeration": 12.0,
         "exaggerated_iterations": 20, "start_deviation": 1e-4, "homotopy": 1, "max_iterations": 60, "converged": 0.0,
         "window": 50, "repulsion": "grid", "tolerance": 1e-3, "schedule": 0, "kappa": 7, "pairs": 100, "snapshots": 25,
     },

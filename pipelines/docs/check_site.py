@@ -1,6 +1,8 @@
-"""Checks a built site: no page loads anything from elsewhere, and every link within the site leads somewhere.
+"""Checks a built site: what pages load is in it, links within it lead somewhere, titles have the version.
 
-python pipelines/docs/check_site.py SITE
+python pipelines/docs/check_site.py SITE VERSION [--without-gallery]
+
+--without-gallery: of pictures that examples and pages draw, none is looked for.
 """
 
 import re
@@ -22,6 +24,7 @@ LOADING = {  # attributes whose address a browser loads by itself
     "track": "src",
     "video": "src",
 }
+DRAWN = ("built/pages/", "built/gallery/", "sphx_glr_")
 LOADED_BY_STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 
 
@@ -33,6 +36,7 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.links: list[str] = []
         self.places: set[str] = {""}
+        self.title = "".join(re.findall("<title>(.*?)</title>", text, re.DOTALL))
         self.feed(text)
         self.loaded += style_addresses(text)
 
@@ -56,14 +60,28 @@ def is_elsewhere(address: str) -> bool:
     return bool(urlsplit(address).netloc)
 
 
-def findings(site: Path) -> list[str]:
-    """Return a line for each address that is loaded from elsewhere and each link within the site that leads nowhere."""
+def is_drawn(address: str) -> bool:
+    """Return whether an address is that of a picture that an example or the code of a page draws."""
+    return any(part in address for part in DRAWN)
+
+
+def findings(site: Path, version: str, drawn: bool = True) -> list[str]:
+    """Return a line for each address from elsewhere or that leads nowhere, and for each title without the version.
+
+    Pictures that examples and the code of pages draw are looked for where they are `drawn`.
+    """
     pages = {path.resolve(): Page(path.read_text()) for path in site.rglob("*.html")}
     lines = []
     for path in site.rglob("*.css"):
         lines += [f"{path} loads {address}" for address in style_addresses(path.read_text()) if is_elsewhere(address)]
     for path, page in pages.items():
+        if version not in page.title and "_static" not in path.parts:
+            lines.append(f"{path} has the title {page.title!r}, without {version}")
         lines += [f"{path} loads {address}" for address in page.loaded if is_elsewhere(address)]
+        if "_static" not in path.parts:  # templates of the theme
+            there = [address for address in page.loaded if not urlsplit(address).netloc and urlsplit(address).path]
+            missing = [address for address in there if not (path.parent / unquote(urlsplit(address).path)).exists()]
+            lines += [f"{path} shows {one}, which is not there" for one in missing if drawn or not is_drawn(one)]
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -76,6 +94,6 @@ def findings(site: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    lines = findings(Path(sys.argv[1]))
+    lines = findings(Path(sys.argv[1]), sys.argv[2], "--without-gallery" not in sys.argv[3:])
     print(*lines, sep="\n")
     sys.exit(f"{len(lines)} addresses to mend" if lines else 0)

@@ -23,6 +23,8 @@ PAGES = {
     "scalemani/LIMITS.md": "limits",
     "tests/RELIABILITY.md": "reliability",
 }
+# The search finds these by their titles alone: they name everything, and pages for readers come first.
+UNSEARCHED = {"benchmarks", "changelog", "contributing", "design", "limits", "reliability", "reproductions"}
 PICTURES = ("pipelines/figures/contact-sheet.png",)  # that other pages of the site show than those above
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 
@@ -35,7 +37,8 @@ def write(built: Path) -> None:
     for page, name in PAGES.items():
         source = ROOT / page
         lead = partial(led, origin=source.parent, folder=folder)
-        (folder / f"{name}.md").write_text(LINK.sub(lead, source.read_text()))
+        head = "---\nno-search: true\n---\n\n" if name in UNSEARCHED else ""
+        (folder / f"{name}.md").write_text(head + LINK.sub(lead, source.read_text()))
     for picture in PICTURES:
         shutil.copy(ROOT / picture, folder)
 

@@ -45,7 +45,10 @@ def grid(arguments: argparse.Namespace) -> None:
         "exact": sm.SpectralClustering(CLUSTERS, residual=RESIDUAL, disconnected="error", **common),
         "LLL": sm.SpectralClustering(CLUSTERS, solver="lll", n_landmarks=arguments.landmarks, **common),
     }
-    values = {"n_neighbors": [one for one in NEIGHBORS if one < arguments.points], "affinities.sigma": list(SIGMAS)}
+    values = {
+        "n_neighbors": [one for one in arguments.neighbors if one < arguments.points],
+        "affinities.sigma": list(arguments.sigmas),
+    }
     cells, errors, seconds = [], [], []
     for name, solver in solvers.items():
         with warnings.catch_warnings():
@@ -60,9 +63,11 @@ def grid(arguments: argparse.Namespace) -> None:
         errors.append(100 * tuning.results_[SCORE])
         seconds.append(tuning.results_["seconds"])
         for title, table in (("error %", errors[-1]), ("seconds", seconds[-1])):
-            print(f"\n| {name}, {title}: K_W | " + " | ".join(f"sigma {sigma:g}" for sigma in SIGMAS) + " |")
-            print("|" + " --- |" * (1 + len(SIGMAS)))
-            for n_neighbors, row in zip(values["n_neighbors"], table.reshape(-1, len(SIGMAS)), strict=True):
+            print(
+                f"\n| {name}, {title}: K_W | " + " | ".join(f"sigma {sigma:.3g}" for sigma in arguments.sigmas) + " |"
+            )
+            print("|" + " --- |" * (1 + len(arguments.sigmas)))
+            for n_neighbors, row in zip(values["n_neighbors"], table.reshape(-1, len(arguments.sigmas)), strict=True):
                 print(f"| {n_neighbors} | " + " | ".join("" if np.isnan(one) else f"{one:.1f}" for one in row) + " |")
     grid_figure(cells, np.concatenate(errors), arguments.folder / "clustering-errors.png", "clustering error, %")
     grid_figure(cells, np.concatenate(seconds), arguments.folder / "clustering-seconds.png", "seconds")
@@ -101,6 +106,8 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=10_000)
     parser.add_argument("--all-points", type=int, default=70_000)
     parser.add_argument("--landmarks", type=int, default=1000)
+    parser.add_argument("--sigmas", type=float, nargs="+", default=SIGMAS)
+    parser.add_argument("--neighbors", type=int, nargs="+", default=NEIGHBORS, help="values of K_W")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for part in arguments.parts:

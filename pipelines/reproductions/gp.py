@@ -1,4 +1,4 @@
-"""Figure 5, the lower half of table 1 and landmarks as pictures of the paper on Gaussian-process landmarks.
+"""Figures 1, 4(a) and 5, the lower half of table 1 and landmarks as pictures, of Gaussian-process landmarks.
 
 `digits`: accuracy of logistic regression on n landmark features of MNIST, by landmarks of the process, of active
 learning among 5,000 digits, and at random. 50,000 digits train, 10,000 choose the regularization, 10,000 test. The
@@ -10,10 +10,17 @@ in most documents, without scikit-learn's list of stop words, since the paper do
 of more than 19 documents in 100: the paper's first landmark, the mean of all documents, is `good make ve work back`, so
 that its vocabulary has no word of more documents than `good`, which is in 18.8 of 100. It has words of two letters.
 `pictures`: the first landmarks of the digits and of the objects of COIL-20.
+`toys`: 15 landmarks of two circles and of a spiral in the plane, 1,000 points with noise, by the same three choices,
+and how evenly they lie along the curve. The paper gives neither shapes nor eta: here the sum of the variances, and a
+tenth of it.
+`seconds`: of the processor for a landmark by how many there are, of images of 32 x 32 and 64 x 64, which are cut
+from the grey pictures of SCALEMANI_DATA at random places, in the place of the faces.
 
     python pipelines/reproductions/gp.py FOLDER digits
     python pipelines/reproductions/gp.py FOLDER digits --points 5000 --steps 200 --sizes 20 50
     python pipelines/reproductions/gp.py FOLDER words pictures
+    python pipelines/reproductions/gp.py FOLDER toys --draws 20
+    python pipelines/reproductions/gp.py FOLDER seconds --sizes 5 20 50 --steps 100 --draws 3
 
 D. Liang and J. Paisley, Landmarking manifolds with Gaussian processes, ICML 2015.
 """
@@ -32,6 +39,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import scalemani as sm
+from scalemani.io.figures.charts import line_figure, new_figure, save_figure
 from scalemani.methods.gaussian_process.kernels import active_landmarks
 
 SIZES, ACTIVE_POINTS = (20, 50, 100, 150, 200), 5000
@@ -42,6 +50,8 @@ VOCABULARY, LEAST_LETTERS, TOPICS, SHOWN_WORDS = 1545, 2, 12, 5
 MOST_DOCUMENTS = 0.19  # of all, that a word of the vocabulary is in
 PICTURES, A_ROW = 16, 8
 COIL_SIDE, COIL_COARSER = 128, 4
+TOY_POINTS, TOY_LANDMARKS, NOISE, ETA_SHARES = 1000, 15, 0.03, (1.0, 0.1)
+SIDES = (32, 64)  # pixels along a side of the images of PIE
 
 
 def main() -> None:
@@ -54,6 +64,7 @@ def main() -> None:
     parser.add_argument("--penalties", type=float, nargs="+", default=PENALTIES)
     parser.add_argument("--draws", type=int, default=5, help="of landmarks by each method")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--images", type=int, default=11_554, help="images that landmarks are timed on, those of PIE")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -171,7 +182,134 @@ def draw(landmarks: np.ndarray, side: int, path: Path) -> None:
     print(f"{path}: {len(landmarks)} landmarks")
 
 
-PARTS = {"digits": digits, "words": words, "pictures": pictures}
+def toys(arguments: argparse.Namespace) -> None:
+    """Figure 1: landmarks of two circles and of a spiral; how evenly they lie, and how far off the curve."""
+    print("| curve | eta | landmarks | deviation of gaps over their mean | distance from the curve | farthest point |")
+    print("| --- " * 6 + "|")
+    for name, pieces in curves().items():
+        for share in ETA_SHARES:
+            results: dict[str, list[tuple[float, ...]]] = {}
+            for seed in range(arguments.seed, arguments.seed + arguments.draws):
+                points = noisy(pieces, seed)
+                eta = share * float(points.var(axis=0).sum())
+                for method, landmarks in toy_landmarks(points, eta, seed, arguments.steps).items():
+                    results.setdefault(method, []).append(evenness(landmarks, pieces, points))
+            for method, draws in results.items():
+                cells = [f"{np.mean(one):.3f} ± {np.std(one, ddof=1):.3f}" for one in zip(*draws, strict=True)]
+                print(f"| {name} | {share:g} of the variances | {method} | {' | '.join(cells)} |", flush=True)
+            draw_toys(
+                points, toy_landmarks(points, eta, seed, arguments.steps), arguments.folder / f"{name}-{share:g}.png"
+            )
+
+
+def curves() -> dict[str, list[np.ndarray]]:
+    """Return curves by name, each in pieces: points (n, 2) evenly spaced along it."""
+    turn = np.exp(1j * np.linspace(0, 2 * np.pi, 5001))
+    angle = np.linspace(0, 4 * np.pi, 20_001)
+    spiral = (0.2 + angle / (4 * np.pi)) * np.exp(1j * angle)
+    length = np.concatenate([[0], np.cumsum(np.abs(np.diff(spiral)))])
+    even = np.interp(np.linspace(0, length[-1], 5001), length, np.arange(len(spiral)))
+    pieces = {"circles": [turn, 2 * turn], "spiral": [spiral[np.round(even).astype(int)]]}
+    return {name: [np.column_stack([one.real, one.imag]) for one in parts] for name, parts in pieces.items()}
+
+
+def lengths(pieces: list[np.ndarray]) -> np.ndarray:
+    return np.array([np.linalg.norm(np.diff(one, axis=0), axis=1).sum() for one in pieces])
+
+
+def noisy(pieces: list[np.ndarray], seed: int) -> np.ndarray:
+    """Return points (1000, 2) drawn evenly along the pieces, with noise."""
+    draws, shares = np.random.default_rng(seed), lengths(pieces) / lengths(pieces).sum()
+    piece = draws.choice(len(pieces), TOY_POINTS, p=shares)
+    places = draws.integers(len(pieces[0]), size=TOY_POINTS)
+    return np.stack(pieces)[piece, places] + NOISE * draws.normal(size=(TOY_POINTS, 2))
+
+
+def toy_landmarks(points: np.ndarray, eta: float, seed: int, steps: int) -> dict[str, np.ndarray]:
+    """Return 15 landmarks (15, 2) by each method."""
+    draws, settings = np.random.default_rng(seed), {"landmarks.steps": steps, "landmarks.eta": eta}
+    first = int(draws.integers(len(points)))
+    return {
+        "process": sm.select_landmarks(points, TOY_LANDMARKS, "gp", seed, settings=settings).points,
+        "active": points[active_landmarks(points, TOY_LANDMARKS, eta, first)],
+        "random": points[draws.choice(len(points), TOY_LANDMARKS, replace=False)],
+    }
+
+
+def evenness(landmarks: np.ndarray, pieces: list[np.ndarray], points: np.ndarray) -> tuple[float, float, float]:
+    """Return the deviation of gaps along the curve over their mean, the distance from it, and the farthest point's.
+
+    Gaps are between landmarks that follow each other along a piece; a closed one has that of the last and the first.
+    """
+    away = np.array([np.linalg.norm(landmarks[:, np.newaxis] - one, axis=2) for one in pieces])
+    nearest, off, gaps = away.min(axis=2).argmin(axis=0), away.min(axis=(0, 2)), []
+    for number, (piece, length) in enumerate(zip(pieces, lengths(pieces), strict=True)):
+        places = np.sort(away[number, nearest == number].argmin(axis=1)) * length / (len(piece) - 1)
+        closed = np.allclose(piece[0], piece[-1])
+        gaps += list(np.diff(np.append(places, places[:1] + length) if closed else places))
+    farthest = np.linalg.norm(points[:, np.newaxis] - landmarks, axis=2).min(axis=1).max()
+    return float(np.std(gaps) / np.mean(gaps)), float(off.mean()), float(farthest)
+
+
+def draw_toys(points: np.ndarray, chosen: dict[str, np.ndarray], path: Path) -> None:
+    """Draw the points and the landmarks of each method by their numbers."""
+    figure = new_figure(4 * len(chosen), 4)
+    for axes, (name, landmarks) in zip(figure.subplots(1, len(chosen)), chosen.items(), strict=True):
+        axes.scatter(*points.T, s=2, color="0.7")
+        for number, place in enumerate(landmarks, 1):
+            axes.annotate(str(number), place, ha="center", va="center", color="red", fontsize=9)
+        axes.set_title(name, fontsize=9)
+        axes.set_aspect("equal")
+    save_figure(figure, path)
+
+
+def seconds(arguments: argparse.Namespace) -> None:
+    """Figure 4(a): processor seconds of a landmark by how many there are before it, for two sizes of image."""
+    faces = cut_pictures(arguments.images, arguments.seed)
+    found: dict[str, np.ndarray] = {}
+    for side in SIDES:
+        step = faces.shape[1] // side
+        images = faces.reshape(len(faces), side, step, side, step).mean(axis=(2, 4)).reshape(len(faces), -1)
+        sm.select_landmarks(images[:2000], 2, "gp", settings={"landmarks.steps": 2})  # compiled
+        spent = np.array(
+            [[taken(images, n, seed, arguments) for n in arguments.sizes] for seed in range(arguments.draws)]
+        )
+        found[f"{side} x {side}"] = np.diff(spent, axis=1) / np.diff(arguments.sizes)
+    middles = (np.array(arguments.sizes[:-1]) + np.array(arguments.sizes[1:])) / 2
+    print("| images, seconds of a landmark after | " + " | ".join(f"{n:g}" for n in middles) + " | last over first |")
+    print("| --- " * (len(middles) + 2) + "|")
+    for name, of_draws in found.items():
+        ratios = of_draws[:, -1] / of_draws[:, 0]
+        cells = [f"{a:.3f} ± {b:.3f}" for a, b in zip(of_draws.mean(axis=0), of_draws.std(axis=0, ddof=1), strict=True)]
+        print(f"| {name} | {' | '.join(cells)} | {ratios.mean():.2f} ± {ratios.std(ddof=1):.2f} |", flush=True)
+    ratios = found[f"{SIDES[1]} x {SIDES[1]}"] / found[f"{SIDES[0]} x {SIDES[0]}"]
+    cells = [f"{a:.2f} ± {b:.2f}" for a, b in zip(ratios.mean(axis=0), ratios.std(axis=0, ddof=1), strict=True)]
+    print(f"| 64 over 32, ratio | {' | '.join(cells)} | |")
+    curves_of = {name: (middles, values.mean(axis=0)) for name, values in found.items()}
+    line_figure(curves_of, arguments.folder / "gp-seconds.png", "landmarks before", "seconds of a landmark")
+
+
+def taken(images: np.ndarray, n_landmarks: int, seed: int, arguments: argparse.Namespace) -> float:
+    """Return the processor seconds of so many landmarks of images (N, D)."""
+    settings = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant"}
+    started = time.process_time()
+    sm.select_landmarks(images, n_landmarks, "gp", seed, settings=settings)
+    return time.process_time() - started
+
+
+def cut_pictures(n_images: int, seed: int) -> np.ndarray:
+    """Return images (N, 64, 64) float32 from 0 to 1, cut from the grey pictures at random places."""
+    draws, file = np.random.default_rng(seed), data("images.npz")
+    grey = [file[name] for name in file.files if file[name].ndim == 2]
+    side, cut = SIDES[-1], np.empty((n_images, SIDES[-1], SIDES[-1]), np.float32)
+    for number in range(n_images):
+        picture = grey[draws.integers(len(grey))]
+        row, column = (int(draws.integers(extent - side + 1)) for extent in picture.shape)
+        cut[number] = picture[row : row + side, column : column + side] / np.float32(255)
+    return cut
+
+
+PARTS = {"digits": digits, "words": words, "pictures": pictures, "toys": toys, "seconds": seconds}
 
 if __name__ == "__main__":
     main()

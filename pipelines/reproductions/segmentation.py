@@ -1,13 +1,16 @@
-"""Figures 4.12, 4.13, 4.15 and 4.16 of the thesis: images and a video segmented by spectral clustering with landmarks.
+"""Figures 4.3, 4.12, 4.13, 4.15 and 4.16 of the thesis: images and a video segmented by landmarks.
 
 `cameraman`: projection and clustering error over landmarks, of LLL and of Nystrom's formula, against the exact
 spectral clustering of 128 x 128 pixels (the mean of every 2 x 2 of the picture), sigma 20, windows of 41 x 41 pixels
 (the 1681 of the paper, with the pixel itself), K_Z = K + 1, random landmarks. `house`: Gaussian affinities and an
 ensemble of minimum spanning trees. `video`: 41 frames of a walking figure, generated, 963 neighbours a pixel.
+`warm`: k-means of the embedding of that video (figure 4.3), from random centres and from the centres of the landmarks.
 
     python pipelines/reproductions/segmentation.py cameraman FOLDER
     python pipelines/reproductions/segmentation.py house FOLDER
+    python pipelines/reproductions/segmentation.py house FOLDER --picture boat512 --size 512
     python pipelines/reproductions/segmentation.py video FOLDER --memory 8GB
+    python pipelines/reproductions/segmentation.py warm FOLDER --frames 3
 
 Pictures are those of SCALEMANI_DATA/images.npz. `--size`, `--window`, `--landmarks`, `--runs` and `--frames` make runs
 smaller.
@@ -29,9 +32,11 @@ from walking_figure import COLUMNS, ROWS, WalkingFigure
 
 import scalemani as sm
 from scalemani.io.figures import label_picture, line_figure
+from scalemani.io.figures.charts import new_figure, save_figure
 from scalemani.kernels.arrays.draws import sample_rows
 
 RESTARTS = 20
+MOST_STEPS, SETTLED, SAME = 300, 1e-6, 1e-3  # of k-means, counted: steps, the fall that ends them, what counts as equal
 REACHED = (0.10, 0.01)  # clustering errors, to which the fewest landmarks are looked for
 LANDMARKS = (20, 50, 100, 200, 400, 800, 1600, 3200)
 
@@ -45,7 +50,7 @@ class Segments(NamedTuple):
 
 
 def picture(name: str, size: int) -> np.ndarray:
-    """Return a picture of 256 x 256 pixels, averaged and cut to `size` x `size`."""
+    """Return a square picture, averaged and cut to `size` x `size`."""
     with np.load(Path(os.environ["SCALEMANI_DATA"]) / "images.npz", allow_pickle=False) as file:
         pixels = file[name].astype(np.float64)
     step = max(1, len(pixels) // size)
@@ -159,7 +164,7 @@ def draw(segments: Segments, image: np.ndarray, path: Path) -> None:
 
 def house(arguments: argparse.Namespace) -> None:
     """Draw the clusters of Gaussian and of ensemble affinities side by side: two files."""
-    image = picture("house256", arguments.size)
+    image = picture(arguments.picture, arguments.size)
     options = {"n_landmarks": min(arguments.landmarks), "solver": "lll"}
     labels = {}
     for affinity, sigma in (("gaussian", arguments.sigma), ("ensemble", None)):
@@ -172,16 +177,19 @@ def house(arguments: argparse.Namespace) -> None:
         print(
             f"{affinity}: {time.perf_counter() - started:.1f} s, clusters of {sizes}, {certified['nonzeros']} nonzeros"
         )
-        draw(Segments(model.embedding_, model.labels_), image, arguments.folder / f"house-{affinity}.png")
+        draw(
+            Segments(model.embedding_, model.labels_),
+            image,
+            arguments.folder / f"{arguments.picture[:-3]}-{affinity}.png",
+        )
     print(f"they differ in {sm.measures.clustering_error(labels['ensemble'], labels['gaussian']):.1%} of the pixels")
 
 
-def video(arguments: argparse.Namespace) -> None:
-    """Segment the generated video; print seconds and memory by stage, and how the clusters agree with what it shows."""
+def clustered_video(arguments: argparse.Namespace) -> tuple[WalkingFigure, sm.SpectralClustering]:
+    """Return the generated video and its spectral clustering by landmarks."""
     data = WalkingFigure(arguments.frames * ROWS * COLUMNS)
     settings = {**windows(arguments), "neighbors.image_rows": ROWS, "neighbors.image_columns": COLUMNS}
     settings |= {"affinities.sigma": arguments.sigma, "landmark_weights.n_neighbors": arguments.clusters + 1}
-    started = time.perf_counter()
     model = sm.SpectralClustering(
         arguments.clusters,
         affinity="gaussian",
@@ -191,6 +199,13 @@ def video(arguments: argparse.Namespace) -> None:
         store=arguments.folder / "video-run",
         memory=arguments.memory,
     ).fit(data)
+    return data, model
+
+
+def video(arguments: argparse.Namespace) -> None:
+    """Segment the generated video; print seconds and memory by stage, and how the clusters agree with what it shows."""
+    started = time.perf_counter()
+    data, model = clustered_video(arguments)
     print(f"{data.n_points} pixels, {time.perf_counter() - started:.0f} s; paper: 6.8 min for W and 3 min for LLL")
     print("| stage | seconds | GiB |\n| --- | --- | --- |")
     for stage, record in model.run_.records().items():
@@ -202,11 +217,77 @@ def video(arguments: argparse.Namespace) -> None:
     label_picture(truth, image, arguments.folder / "video-truth.png")
 
 
+def descended(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, list[float]]:
+    """Return the centres (K, d) that Lloyd's steps lead to, and the mean squared distance before each step.
+
+    A centre without rows stays where it is. Steps end where no distance falls by more than a millionth.
+    """
+    squares, objectives = np.einsum("ij,ij->i", rows, rows), []
+    while len(objectives) < MOST_STEPS:
+        away = squares[:, np.newaxis] - 2 * rows @ centers.T + np.einsum("ij,ij->i", centers, centers)
+        labels = away.argmin(axis=1)
+        objectives.append(float(away.min(axis=1).mean()))
+        if len(objectives) > 1 and objectives[-2] - objectives[-1] <= SETTLED * objectives[-1]:
+            break
+        members = np.bincount(labels, minlength=len(centers))
+        sums = np.stack([np.bincount(labels, column, len(centers)) for column in rows.T], axis=1)
+        centers = np.where(members[:, np.newaxis] > 0, sums / np.maximum(members, 1)[:, np.newaxis], centers)
+    return centers, objectives
+
+
+def restarted(rows: np.ndarray, n_clusters: int, seed: int) -> list[tuple[np.ndarray, list[float]]]:
+    """Return `descended` from 20 draws of rows."""
+    draws = np.random.default_rng(seed)
+    return [descended(rows, rows[draws.choice(len(rows), n_clusters, replace=False)]) for _ in range(RESTARTS)]
+
+
+def warm(arguments: argparse.Namespace) -> None:
+    """Print and draw the objective of k-means by its steps, from random centres and from those of landmarks."""
+    _, model = clustered_video(arguments)
+    rows = model.embedding_ / np.maximum(np.linalg.norm(model.embedding_, axis=1, keepdims=True), 1e-300)
+    marks = [time.process_time()]
+    cold = restarted(rows, arguments.clusters, 0)
+    marks.append(time.process_time())
+    results = []
+    for seed in range(arguments.runs):
+        landmarks = sample_rows(seed, "reproduction", len(rows), min(arguments.landmarks))
+        started = time.process_time()
+        centers, _ = min(restarted(rows[landmarks], arguments.clusters, seed), key=lambda one: one[1][-1])
+        between = time.process_time()
+        _, steps = descended(rows, centers)
+        results.append((steps[-1], len(steps), between - started, time.process_time() - between))
+    finals = np.array([steps[-1] for _, steps in cold])
+    best = min(finals.min(), min(one[0] for one in results))
+    (final, n_steps, of_landmarks, of_all), spread = np.mean(results, axis=0), np.std(results, axis=0, ddof=1)
+    print(
+        f"{len(rows)} pixels, {RESTARTS} random starts, {arguments.runs} draws of {min(arguments.landmarks)} landmarks"
+    )
+    print("| start | objective over the best | steps | seconds of the processor |\n| --- | --- | --- | --- |")
+    counts = np.array([len(steps) for _, steps in cold])
+    over, seconds = finals / best, marks[1] - marks[0]
+    print(
+        f"| random | {over.mean():.4f} ± {over.std(ddof=1):.4f} | {counts.mean():.1f} ± {counts.std(ddof=1):.1f} | ",
+        end="",
+    )
+    print(f"{seconds:.2f} for all {RESTARTS} |")
+    print(f"| landmarks | {final / best:.4f} ± {spread[0] / best:.4f} | {n_steps:.1f} ± {spread[1]:.1f} | ", end="")
+    print(f"{of_landmarks:.2f} ± {spread[2]:.2f} and {of_all:.2f} ± {spread[3]:.2f} |")
+    print(f"{np.count_nonzero(over < 1 + SAME)} of {RESTARTS} random starts are within {SAME:g} of the best")
+    figure = new_figure(6.4, 4.2)
+    axes = figure.add_subplot(xlabel="steps", ylabel="mean squared distance")
+    for number, (_, objectives) in enumerate(cold):
+        axes.plot(objectives, color="tab:red", linewidth=0.8, label=None if number else "random starts")
+    axes.plot(steps, color="tab:green", linewidth=2, label="from landmarks")
+    axes.legend(frameon=False)
+    save_figure(figure, arguments.folder / "warm-k-means.png")
+
+
 # Size, window, sigma, clusters and landmarks of each, by default.
 CASES = {
     "cameraman": (cameraman, 128, 41, 20.0, 5, LANDMARKS),
     "house": (house, 256, 21, 5.0, 4, (3000,)),
     "video": (video, 0, 31, 15.0, 6, (5000,)),
+    "warm": (warm, 0, 31, 15.0, 6, (5000,)),
 }
 
 
@@ -218,6 +299,7 @@ def main() -> None:
         command.set_defaults(function=function)
         command.add_argument("folder", type=Path)
         command.add_argument("--size", type=int, default=size, help="rows and columns of the picture")
+        command.add_argument("--picture", default="house256", help="of images.npz, for `house`")
         command.add_argument("--window", type=int, default=window)
         command.add_argument("--sigma", type=float, default=sigma)
         command.add_argument("--clusters", type=int, default=clusters)

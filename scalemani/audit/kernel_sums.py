@@ -124,7 +124,7 @@ def shapes_of(n_axes: int) -> list[list[int]]:
     return [[-1 if axis == long else 1 for axis in range(n_axes)] for long in range(n_axes)]
 
 
-def kernel_field(kernel: str, positions: np.ndarray, targets: np.ndarray, masses: np.ndarray) -> Field:
+def kernel_field(kernel: str | float, positions: np.ndarray, targets: np.ndarray, masses: np.ndarray) -> Field:
     """Return the sums of a kernel and their gradients at targets (m, d) that are among the positions (N, d).
 
     A target of some mass meets its other copies at distance zero, and not itself.
@@ -146,11 +146,14 @@ def kernel_field(kernel: str, positions: np.ndarray, targets: np.ndarray, masses
     return Field(sums, gradients)
 
 
-def of_kernel(kernel: str, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def of_kernel(kernel: str | float, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a kernel K(t) and its derivative at squared distances t."""
     if kernel == "student":
         values = 1.0 / (1.0 + squares)
         return values, -(values**2)
+    if not isinstance(kernel, str):  # degrees of freedom of Student's kernel
+        base = 1.0 + squares / kernel
+        return base**-kernel, -(base ** (-kernel - 1.0))
     if kernel == "gaussian":
         values = np.exp(-squares)
         return values, -values

@@ -96,7 +96,7 @@ def range_of_usual(
     if differing == 0:  # both have all points
         return usual_ratio(low), usual_ratio(high)
     rows = generator.integers(0, len(low), (resamples, max(1, round(1 / differing))))
-    return min(map(usual_ratio, low[rows])), max(map(usual_ratio, high[rows]))
+    return float(usual_ratios(low[rows]).min()), float(usual_ratios(high[rows]).max())
 
 
 def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -153,16 +153,21 @@ def ratios_around(squares: np.ndarray, gaps: np.ndarray, sign: int = 1) -> np.nd
 
 def usual_ratio(ratios: np.ndarray) -> float:
     """Return what `SHARE` of ratios do not exceed, those beyond `FAR` times it left out, up to a quarter of all."""
-    ascending = np.sort(ratios[ratios > 0])
-    if not len(ascending):
-        return 1.0
-    counted = int(np.ceil(CORE * len(ascending)))
+    return float(usual_ratios(ratios[np.newaxis])[0])
+
+
+def usual_ratios(samples: np.ndarray) -> np.ndarray:
+    """Return the usual ratio (m,) of each row of samples (m, n); 1 where none is above zero."""
+    above = samples > 0
+    ascending, n_above = np.sort(np.where(above, samples, np.inf), axis=1), above.sum(axis=1)
+    counted = np.ceil(CORE * n_above).astype(np.int64)
     while True:
-        usual = float(ascending[int(SHARE * (counted - 1))])
-        within = int(np.searchsorted(ascending, FAR * usual, "right"))
-        if within <= counted:
-            return usual
-        counted = within
+        places = np.maximum(SHARE * (counted - 1), 0).astype(np.int64)
+        usual = np.take_along_axis(ascending, places[:, np.newaxis], axis=1)
+        within = np.minimum((ascending <= FAR * usual).sum(axis=1), n_above)
+        if (within <= counted).all():
+            return np.where(n_above > 0, usual[:, 0], 1.0)
+        counted = np.maximum(counted, within)
 
 
 def squared_distances(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
@@ -195,7 +200,14 @@ def check_weights(audit: Audit) -> Iterator[Finding]:
     if inside:
         far = not_nearest(points, landmarks, indices)
         yield none_wrong(WEIGHTS, f"nearest landmarks of {len(points)} rows", int(far.sum()), "by exact distances")
-        stored, best, relative = regularised_errors(audit, points, landmarks, indices, values)
+        counts = np.full(len(points), indices.shape[1])
+        if audit.run.param(WEIGHTS, "tolerance") or audit.run.param(WEIGHTS, "radius"):
+            counts -= (values[:, ::-1] != 0).argmax(axis=1)  # zeros at the end: a point has fewer
+        stored, best, relative = np.empty((3, len(points)))
+        for count in np.unique(counts):
+            same = counts == count
+            some = points[same], landmarks, indices[same, :count], values[same, :count]
+            stored[same], best[same], relative[same] = regularised_errors(audit, *some)
         scale = np.square(points - landmarks[indices[:, 0]]).sum(axis=1)
         worse = stored > best * (1 + OPTIMUM) + 1e-9 * scale
         yield none_wrong(WEIGHTS, "weights reconstruct the points best", int(worse.sum()), "least regularised squares")

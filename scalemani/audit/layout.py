@@ -2,6 +2,10 @@
 
 Attraction is summed over all of W. Repulsion is summed on a grid for all points, and exactly for rows that are drawn:
 these show how far off the grid is on the mean, which is added. Without a grid they stand for all.
+
+A run stores the approximate forces of all points at the end, and the rows at which it measured their errors. At these
+the audit sums anew and has to find the same errors; at rows that it draws itself they must be no larger, so that the
+rows of the run stand for all.
 """
 
 from collections.abc import Iterator
@@ -9,17 +13,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
-from scalemani.audit.forces import Points, check_forces
+from scalemani.audit.findings import STANDARD_ERRORS, Finding, equal, is_number, none_wrong, unchecked, verdict_of
 from scalemani.audit.graph import STAGE as GRAPH
 from scalemani.audit.graph import read_block
 from scalemani.audit.kernel_sums import Field, all_sums, kernel_field, of_kernel
 from scalemani.audit.rows import Audit
-from scalemani.config.objectives import OBJECTIVES, Objective
+from scalemani.config.objectives import GIVEN_PAIRS, OBJECTIVES, Objective, objective_of
 
 STAGE = "layout"
-TARGETS = 500  # rows, at most, at which forces are summed over all points
 LEAST_SUM = 1e-300
+LEAST_FORCE = 1e-3  # below which errors of single points are no longer relative to their force
+CERTAIN = 2.0  # standard errors by which the quantile of a standard error is higher
+# Numbers that are computed twice differ by as much, as a share of them: rounding moves a quantile between points.
+OFF, ROUNDING = 1e-3, 1e-10
+# By which share errors at rows drawn evenly may be larger: a run draws where points are dense, and where errors are
+# large at few points a sample may have met none.
+SHARE = 0.5
+TARGETS = 500  # rows, at most, at which forces are summed over all points
 # The error of an objective over that of forces: errors of points cancel each other, more so where forces are
 # interpolated. Of 2,000 to 20,000 points it was 0.0024 at most on a grid, and 0.018 by trees.
 OF_OBJECTIVE, BY_OTHERS = {"grid": 0.02, "exact": 0.02}, 0.2
@@ -36,15 +46,35 @@ class Attraction(NamedTuple):
     gradients: np.ndarray
 
 
+class Measured(NamedTuple):
+    """Relative errors of all forces, and of nine in ten points, with their standard errors."""
+
+    force_error: float
+    worst_decile_force_error: float
+    force_standard_error: float
+    worst_decile_standard_error: float
+
+
+class Points(NamedTuple):
+    """Positions (N, d) of some masses (N,) in work order, and the objective whose forces act on them."""
+
+    objective: Objective
+    positions: np.ndarray
+    masses: np.ndarray
+
+
 def check_layout(audit: Audit) -> Iterator[Finding]:
     """Check that positions are finite, errors of forces, and objective and gradient norm at the end of the descent."""
     group = audit.run.groups[STAGE]
-    said, objective = group.certificates, OBJECTIVES.get(audit.run.method)
+    said, dof = group.certificates, float(audit.run.param(STAGE, "dof", 1.0))
+    objective = objective_of(audit.run.method, dof) if audit.run.method in OBJECTIVES else None
     positions = group.read("embedding").astype(np.float64)[audit.order]
     yield none_wrong(STAGE, "positions are finite", int((~np.isfinite(positions)).any(axis=1).sum()))
     if objective is None:
         yield unchecked(STAGE, "objective", f"{audit.run.method} is no objective that this audit knows")
         return
+    if said.get("repulsion") == GIVEN_PAIRS:
+        return  # what adds this repulsion has a check of the rest
     masses = np.ones(audit.run.n_points) if audit.weights is None else audit.weights
     rows = drawn(audit, masses)
     pull = attraction(audit, objective, positions, masses)
@@ -55,6 +85,10 @@ def check_layout(audit: Audit) -> Iterator[Finding]:
         field, whole = of_logarithms(audit, kernel, positions, rows, masses, field, whole)
     strength = float(audit.run.param(STAGE, "strength", objective.strength))
     layout = Layout(audit, objective, positions, masses, rows, pull, field, whole, strength)
+    if float(audit.run.param(STAGE, "global_weight", 0.0)) > 0:
+        layout = layout._replace(to_reference=(to_reference := layout.pulled(said)))
+        found = to_reference.distance
+        yield equal(STAGE, "reference_distance", said.get("reference_distance"), found, 1e-6, "over all points")
     yield layout.judge_objective(said)
     yield layout.judge_gradient(said)
     yield from check_curve(audit, said)
@@ -62,7 +96,7 @@ def check_layout(audit: Audit) -> Iterator[Finding]:
 
 def of_logarithms(
     audit: Audit,
-    kernel: str,
+    kernel: str | float,
     positions: np.ndarray,
     rows: np.ndarray,
     masses: np.ndarray,
@@ -91,6 +125,14 @@ def drawn(audit: Audit, masses: np.ndarray) -> np.ndarray:
     return np.sort(audit.generator.choice(n_points, count, p=masses / masses.sum()))
 
 
+class ToReference(NamedTuple):
+    """The pull to a reference: what it adds to the objective, its gradient (N, d), and the distance that is claimed."""
+
+    energy: float
+    gradients: np.ndarray
+    distance: float
+
+
 class Layout(NamedTuple):
     """A map and what was summed of it: `field` exactly at the rows drawn, `whole` on a grid at all points."""
 
@@ -103,6 +145,26 @@ class Layout(NamedTuple):
     field: Field
     whole: Field | None
     strength: float
+    to_reference: ToReference | None = None
+
+    def pulled(self, said: dict) -> ToReference:
+        """Return the pull to the stored reference, w A 2 (a^2 - a c) / (1 + a^2) in the words of the theory."""
+        reference, positions = self.audit.run.groups[STAGE].read("reference"), self.positions
+        every = said.get("pulled") == len(positions)
+        counted = self.masses[:, np.newaxis] * (1.0 if every else (reference != 0).any(axis=1, keepdims=True))
+        total, weight = (
+            counted.sum(),
+            float(self.audit.run.param(STAGE, "global_weight")) * self.scale * self.pull.total,
+        )
+        centred = positions - (counted * positions).sum(axis=0) / total
+        square, along = (counted * centred**2).sum() / total, (reference * centred).sum() / total
+        size, wide = np.sqrt(square), 1.0 + square
+        of_size = ((2 * size - along) * wide - 2 * size * (square - size * along)) / wide**2
+        gradients = 2 * weight * (of_size * counted * centred / size - size / wide * reference) / total
+        distance = np.sqrt(
+            (counted * (centred / size - reference / np.where(counted > 0, counted, 1)) ** 2).sum() / total
+        )
+        return ToReference(float(2 * weight * (square - size * along) / wide), gradients, float(distance))
 
     @property
     def scale(self) -> float:
@@ -147,6 +209,7 @@ class Layout(NamedTuple):
         """Compare the objective with the claim, within sampling, layout.tolerance and rounding."""
         push, error = self.repulsion
         value = self.scale * self.pull.energy + self.strength * push
+        value += 0.0 if self.to_reference is None else self.to_reference.energy
         if self.objective.total != "given":
             total = self.pull.total
             value += self.scale * (self.pull.logarithms + total * np.log(self.scale))
@@ -173,7 +236,11 @@ class Layout(NamedTuple):
         if self.objective.combine == "log-sum":
             factor /= max(self.sums[0], LEAST_SUM)
         # Gradients of the kernel are by squared distances, and each pair is summed twice.
-        return self.scale * self.pull.gradients[rows], factor * row_masses * field.gradients
+        exaggeration = float(self.audit.run.param(STAGE, "late_exaggeration", 1.0))
+        pull = exaggeration * self.scale * self.pull.gradients[rows]
+        if self.to_reference is not None:
+            pull += self.to_reference.gradients[rows]
+        return pull, factor * row_masses * field.gradients
 
     def squares(self, field: Field, rows: np.ndarray | slice) -> np.ndarray:
         """Return squared gradients (2, m) of one copy of some points: of all forces, and of repulsion."""
@@ -216,7 +283,7 @@ def check_curve(audit: Audit, said: dict) -> Iterator[Finding]:
 
 def attraction(audit: Audit, objective: Objective, positions: np.ndarray, masses: np.ndarray) -> Attraction:
     """Return the sums over all entries of W, and the gradients, by blocks."""
-    student, gradients = objective.attraction == "student", np.zeros(positions.shape)
+    student, dof, gradients = objective.attraction == "student", objective.dof, np.zeros(positions.shape)
     total = energy = logarithms = 0.0
     for block, (start, stop) in enumerate(audit.run.blocks):
         matrix = read_block(audit, GRAPH, block)
@@ -224,12 +291,94 @@ def attraction(audit: Audit, objective: Objective, positions: np.ndarray, masses
         squares = np.square(positions[sources] - positions[matrix.indices]).sum(axis=1)
         weights = matrix.data
         total += float(weights.sum())
-        energy += float((weights * (np.log1p(squares) if student else squares)).sum())
+        energy += float((weights * (dof * np.log1p(squares / dof) if student else squares)).sum())
         positive = weights > 0
         pairs = masses[sources] * (masses[matrix.indices] - (sources == matrix.indices))
         terms = weights[positive] * np.log(weights[positive] / np.where(pairs > 0, pairs, 1.0)[positive])
         logarithms += float(terms.sum())
-        matrix.data = 4.0 * weights / (1.0 + squares) if student else 4.0 * weights
+        matrix.data = 4.0 * weights / (1.0 + squares / dof) if student else 4.0 * weights
         rows = matrix.sum(axis=1).reshape(-1, 1)
         gradients[start:stop] = np.asarray(rows) * positions[start:stop] - matrix @ positions
     return Attraction(total, energy, logarithms, gradients)
+
+
+def check_forces(audit: Audit, points: Points, rows: np.ndarray, field: Field) -> Iterator[Finding]:
+    """Compare the certified errors with those at the rows of the run, and at rows (m,) drawn, where the sums are known.
+
+    `field` are the exact sums at the rows drawn.
+    """
+    group = audit.run.groups[STAGE]
+    said = group.certificates
+    if not group.holds("forces"):
+        why = "the run does not hold the approximate forces: it was made by an older version"
+        for name in Measured._fields:
+            yield unchecked(STAGE, name, why, said.get(name))
+        return
+    forces, sampled, weights = (group.read(name) for name in ("forces", "force_rows", "force_weights"))
+    positions = points.positions
+    exact = exact_forces(
+        audit, points, sampled, kernel_field(points.objective.kernel, positions, positions[sampled], points.masses)
+    )
+    every = len(sampled) == len(forces)
+    measured = errors_of(forces[sampled], exact, weights, float(np.square(forces).sum()) / len(forces), every)
+    for name, value in measured._asdict().items():
+        slack = OFF * measured.force_error if "decile" not in name else OFF * measured.worst_decile_force_error
+        yield equal(STAGE, name, said.get(name), value, slack + ROUNDING, f"at the {len(sampled)} rows of the run")
+    yield at_drawn_rows(said, forces[rows], exact_forces(audit, points, rows, field), 1.0 / points.masses[rows])
+
+
+def exact_forces(audit: Audit, points: Points, rows: np.ndarray, field: Field) -> np.ndarray:
+    """Return the exact forces (m, d) on one copy of each point of rows (m,), whose exact sums are known.
+
+    Of objectives that divide by sums, those of the points that push are taken as the run has them.
+    """
+    if points.objective.combine != "sum-log":
+        return field.gradients
+    shares = points.masses / np.maximum(audit.run.groups[STAGE].read("force_sums"), LEAST_SUM)
+    others = kernel_field(points.objective.kernel, points.positions, points.positions[rows], shares)
+    return np.asarray(field.gradients / np.maximum(field.sums, LEAST_SUM)[:, np.newaxis] + others.gradients)
+
+
+def errors_of(forces: np.ndarray, exact: np.ndarray, weights: np.ndarray, size: float, every: bool) -> Measured:
+    """Return the relative errors of all forces from those (m, d) at some points, whose weights (m,) mean one.
+
+    `size` is the mean square of all forces; of `every` point errors have no standard error. Squares of exact forces
+    are estimated by their ratio to those of the approximate ones, which varies less than they do.
+    """
+    errors, lengths, approximate = (np.linalg.norm(one, axis=1) for one in (forces - exact, exact, forces))
+    terms = weights * np.square([errors, lengths, approximate])
+    error, length, seen = terms.mean(axis=1)
+    total = length * size / seen if seen > 0 else length
+    whole = float(np.sqrt(error / total) if total > 0 else np.sqrt(error) / LEAST_FORCE)
+    shares = errors / np.maximum(lengths, LEAST_FORCE)
+    worst = quantile(shares, weights, 0.9)
+    if every:
+        return Measured(whole, worst, 0.0, 0.0)
+    signed = [
+        sign * one / mean for sign, one, mean in zip((1, -1, 1), terms, (error, length, seen), strict=True) if mean > 0
+    ]
+    variation = float(np.std(np.sum(signed, axis=0), ddof=1)) if signed else 0.0
+    spread = float(np.std(weights * ((shares > worst) - 0.1), ddof=1)) / np.sqrt(len(weights))
+    most = quantile(shares, weights, 0.9 + CERTAIN * spread)
+    return Measured(whole, worst, whole * variation / (2 * np.sqrt(len(weights))), (most - worst) / CERTAIN)
+
+
+def quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """Return a quantile of values (m,) of some weights (m,): with equal ones that of `numpy.quantile`."""
+    order = np.argsort(values, kind="stable")
+    before = np.cumsum(weights[order]) - weights[order]
+    return float(np.interp(share, before / before[-1], values[order]))
+
+
+def at_drawn_rows(said: dict, forces: np.ndarray, exact: np.ndarray, weights: np.ndarray) -> Finding:
+    """Compare the certified error with that of forces (m, d) at rows that the audit has drawn: it is no larger."""
+    name, claimed = "force_error, at rows drawn", said.get("force_error")
+    if not is_number(claimed):
+        return unchecked(STAGE, name, "the record does not say it", claimed)
+    weights = weights / weights.mean()
+    measured = errors_of(forces, exact, weights, float((weights * np.square(forces).sum(axis=1)).mean()), False)
+    of_run = said.get("force_standard_error")
+    error = float(np.hypot(measured.force_standard_error, of_run if is_number(of_run) else 0.0))
+    holds = measured.force_error <= (1 + SHARE) * claimed + STANDARD_ERRORS * error + ROUNDING
+    note = f"at most, by double sums at {len(forces)} rows"
+    return Finding(STAGE, name, claimed, measured.force_error, error, verdict_of(holds), note)

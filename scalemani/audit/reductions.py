@@ -28,8 +28,12 @@ def check_clustering(audit: Audit) -> Iterator[Finding]:
         yield unchecked(CLUSTERING, "nearest centres", "of a graph in pieces, clusters follow the pieces")
         return
     yield from check_last_pass(audit, group, embedding)
-    rows = audit.rows_of(embedding, "embedding", audit.sample)
-    squares = squared_distances(unit_rows(rows), group.read("centers"))
+    rows, centers = audit.rows_of(embedding, "embedding", audit.sample), group.read("centers")
+    values, requested = embedding.read("eigenvalues"), audit.run.param(CLUSTERING, "n_columns")
+    beyond = len(values) == n_clusters > 2 and values[-1] / 1.5 >= max(values[-2], 0)
+    columns = requested or (n_clusters - 1 if beyond else len(values))
+    yield equal(CLUSTERING, "columns", said.get("columns"), columns, note="those before a gap of the eigenvalues")
+    squares = squared_distances(unit_rows(rows[:, : centers.shape[1]]), centers)
     away = np.take_along_axis(squares, audit.rows_of(group, "labels", audit.sample)[:, np.newaxis].astype(np.int64), 1)
     wrong = away[:, 0] > squares.min(axis=1) + 1e-9
     yield none_wrong(CLUSTERING, f"nearest centres of {len(rows)} rows", int(wrong.sum()))
@@ -49,7 +53,7 @@ def check_last_pass(audit: Audit, group: StoredGroup, embedding: StoredGroup) ->
     before = group.read(f"pass_{passes - 1:03d}")
     sums, counts = np.zeros(centers.shape), np.zeros(len(centers))
     for start, stop in audit.run.blocks:
-        rows = unit_rows(embedding.read("embedding", start, stop))
+        rows = unit_rows(embedding.read("embedding", start, stop)[:, : centers.shape[1]])
         nearest = squared_distances(rows, before).argmin(axis=1)
         counts += np.bincount(nearest, minlength=len(centers))
         sums += np.column_stack([np.bincount(nearest, column, minlength=len(centers)) for column in rows.T])

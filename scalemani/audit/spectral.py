@@ -1,6 +1,7 @@
 """Eigenvectors of L v = lambda D v: residuals, orthogonality and eigenvalues by one pass of products with W."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchec
 from scalemani.audit.graph import Pass, check_pass, final_graph, pass_over, read_block, read_degrees
 from scalemani.audit.guards import by_landmarks, check_bounds, read_guards, ritz_vectors, rounding
 from scalemani.audit.rows import Audit
-from scalemani.audit.stored import side_by_side
+from scalemani.audit.stored import processors
 
 STAGE = "embedding"
 NEAR_ZERO = 1e-13
@@ -116,24 +117,25 @@ def largest_beyond(audit: Audit, graph_pass: Pass, known: np.ndarray) -> float |
     blocks = [read_block(audit, stage, block) for block in range(len(audit.run.blocks))]
     basis, projected = np.zeros((n_points, steps)), np.zeros((steps, steps))
     vector = np.asarray(audit.generator.standard_normal(n_points))
-    for step in range(steps):
-        before = float(np.linalg.norm(vector))
-        for _ in range(2):  # rounding of the first time is larger than what is left where little is
-            vector -= known @ (known.T @ vector)
-            vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
-        length = np.linalg.norm(vector)
-        if length < 1e-10 * max(before, 1e-10):  # there is nothing beyond
-            projected = projected[:step, :step]
-            break
-        basis[:, step] = vector / length
-        vector = product(blocks, basis[:, step] / roots) / roots
-        projected[: step + 1, step] = projected[step, : step + 1] = basis[:, : step + 1].T @ vector
+    with ThreadPoolExecutor(processors()) as pool:  # threads of all steps: to start them takes longer than a product
+        for step in range(steps):
+            before = float(np.linalg.norm(vector))
+            for _ in range(2):  # rounding of the first time is larger than what is left where little is
+                vector -= known @ (known.T @ vector)
+                vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
+            length = np.linalg.norm(vector)
+            if length < 1e-10 * max(before, 1e-10):  # there is nothing beyond
+                projected = projected[:step, :step]
+                break
+            basis[:, step] = vector / length
+            vector = product(pool, blocks, basis[:, step] / roots) / roots
+            projected[: step + 1, step] = projected[step, : step + 1] = basis[:, : step + 1].T @ vector
     return float(scipy.linalg.eigvalsh(projected)[-1])
 
 
-def product(blocks: list[sp.csr_matrix], vector: np.ndarray) -> np.ndarray:
+def product(pool: ThreadPoolExecutor, blocks: list[sp.csr_matrix], vector: np.ndarray) -> np.ndarray:
     """Return a matrix by blocks of rows times a vector."""
-    return np.concatenate(side_by_side(lambda rows: np.asarray(rows @ vector), blocks))
+    return np.concatenate(list(pool.map(lambda rows: np.asarray(rows @ vector), blocks)))
 
 
 def check_pieces(audit: Audit, graph_pass: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:

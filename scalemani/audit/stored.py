@@ -238,6 +238,9 @@ def block_folder(block: int, step: str = "") -> str:
 
 def side_by_side(act: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """Return act(item) of all items by as many threads as there are processors, in their order."""
+    items = list(items)
+    if len(items) < 2:
+        return [act(item) for item in items]
     with ThreadPoolExecutor(processors()) as pool:
         return list(pool.map(act, items))
 

@@ -32,6 +32,7 @@ LARGEST_SEED = 2**32
 # What a damaged or forged array makes of a check that reads it.
 WRONG_ARRAYS = (ScalemaniError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError)
 Check = Callable[[Audit], Iterable[Finding]]
+Watch = Callable[[int, int], None]  # takes how many checks are done, of how many
 
 # Checks by the stage whose claims they are; W and what is made of it come with one pass, see `of_graph`.
 CHECKS: tuple[tuple[str, Check], ...] = (
@@ -51,7 +52,12 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 
 
 def verify(
-    root: str | Path, descriptions: Descriptions, rows: int = ROWS, memory: int = MEMORY, seed: int | None = None
+    root: str | Path,
+    descriptions: Descriptions,
+    rows: int = ROWS,
+    memory: int = MEMORY,
+    seed: int | None = None,
+    watch: Watch = lambda done, total: None,
 ) -> Verification:
     """Audit a run.
 
@@ -62,6 +68,7 @@ def verify(
     rows : how many rows are drawn
     memory : bytes that blocks, products and what has a row for each point may take
     seed : what rows are drawn by; None: a number that nobody knew before, which the result says
+    watch : called before each check
 
     Raises
     ------
@@ -71,30 +78,36 @@ def verify(
     drawn_by = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     audit = Audit(StoredRun(root), rows, drawn_by, memory)
     with threadpool_limits(1):  # threads read blocks in parallel; those of BLAS would wait for each other
-        findings = tuple(with_unnamed(audit.run, all_findings(audit, descriptions)))
+        findings = tuple(with_unnamed(audit.run, all_findings(audit, descriptions, watch)))
     return Verification(findings, audit.run.method, audit.run.keys, drawn_by, len(audit.sample))
 
 
-def all_findings(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:
-    """Yield the findings on objects and invariants, then those of each finished stage in their order."""
-    yield from guarded("store", lambda _: digests.check_digests(audit.run), audit)
-    yield from guarded("store", lambda _: digests.check_arrays(audit.run, descriptions), audit)
-    yield from guarded("store", lambda _: invariants.check_invariants(audit, descriptions), audit)
-    for stage, check in CHECKS:
-        if audit.run.has(stage):
-            yield from guarded(stage, check, audit)
-    yield from guarded("symmetric_affinities", of_graph, audit)
-    for stage, check in (
+def all_checks(audit: Audit, descriptions: Descriptions) -> list[tuple[str, Check]]:
+    """Return the checks of objects and invariants, then those of each finished stage in their order."""
+    later: tuple[tuple[str, Check], ...] = (
         ("embedding", of_embedding),
         ("diffusion_coordinates", spectral.check_diffusion),
         ("clustering", reductions.check_clustering),
         ("layout", layout.check_layout),
-    ):
-        if audit.run.has(stage):
-            yield from guarded(stage, check, audit)
-    for stage, extension in extensions(CheckExtension).items():
-        if audit.run.has(stage):
-            yield from guarded(stage, extension.load(), audit)
+    )
+    added = [(stage, one.load()) for stage, one in extensions(CheckExtension).items() if audit.run.has(stage)]
+    return [
+        ("store", lambda _: digests.check_digests(audit.run)),
+        ("store", lambda _: digests.check_arrays(audit.run, descriptions)),
+        ("store", lambda _: invariants.check_invariants(audit, descriptions)),
+        *((stage, check) for stage, check in CHECKS if audit.run.has(stage)),
+        ("symmetric_affinities", of_graph),
+        *((stage, check) for stage, check in later if audit.run.has(stage)),
+        *added,
+    ]
+
+
+def all_findings(audit: Audit, descriptions: Descriptions, watch: Watch) -> Iterator[Finding]:
+    """Yield the findings of all checks, one after the other."""
+    checks = all_checks(audit, descriptions)
+    for number, (stage, check) in enumerate(checks):
+        watch(number, len(checks))
+        yield from guarded(stage, check, audit)
 
 
 def with_unnamed(run: StoredRun, findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from scalemani.config.metrics import ComparedMetric, MappedMetric, OtherName
+from scalemani.config.stages import DrawnRule, SampledRule
 
 # A type with all powers of Minkowski's distance has all texts, and no misspelling would be reported: these are usual
 # powers. A function is passed as such; its name, as text, is for the command line.
@@ -27,9 +28,7 @@ AffinityKind = Literal["entropic", "gaussian", "self-tuning", "uniform", "ensemb
 BandwidthSolver = Literal["newton", "halley", "euler", "bisection", "brent", "ridder"]
 BandwidthOrder = Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"]
 Disconnected = Literal["connect", "error", "largest", "separate"]
-LandmarkRule = Literal[
-    "random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active", "gp"
-]
+LandmarkRule = Literal[DrawnRule, SampledRule, "dpp", "dpp-exact", "gp-active", "gp"]
 Solver = Literal["auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"]
 ObjectiveName = Literal["elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee"]
 RepulsionMethod = Literal["auto", "exact", "barnes-hut", "fgt", "grid"]
@@ -42,6 +41,7 @@ Direction = Literal[
     "conjugate-gradients",
     "l-bfgs",
     "spectral",
+    "spectral+diagonal",
     "spectral+l-bfgs",
     "spectral-minus",
 ]

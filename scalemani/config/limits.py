@@ -1,6 +1,7 @@
 """The most of everything that has a most: checks read this table, and `LIMITS.md` shows it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError
 
@@ -10,6 +11,7 @@ MOST_ANGLE = 0.1  # radians, of a subspace apart from its neighbours: 6 degrees 
 # Tolerances that nine in ten single points may err by. In maps of digits and cells they err by three to four times as
 # much as the whole does; isolated points of a wide map, which hardly count in the whole, by a hundred times as much.
 SINGLE_POINTS = 10.0
+LEAST_DOF, MOST_DOF = 0.1, 100.0  # of Student's kernel: of fewer, forces hardly end; of more, it is the Gaussian
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,14 @@ def check_limit(name: str, count: int, what: str) -> None:
         raise limit.error(
             f"{what} has {count} {limit.unit}, at most {limit.most} are taken ({limit.reason}): {limit.remedy}"
         )
+
+
+class ClusterTimeouts(NamedTuple):
+    """Seconds after which a scheduler does not answer, and a cluster has lost its workers."""
+
+    connect: float = 30.0
+    answer: float = 10.0  # that the scheduler has
+    lost_workers: float = 75.0
+
+
+CLUSTER_TIMEOUTS = ClusterTimeouts()

@@ -23,16 +23,18 @@ METHODS: dict[str, tuple[str, ...]] = {
     "kernel_pca": ("LandmarkKernelPCA",),
     "kernel_lda": ("LandmarkKernelLDA",),
     "lle": ("LandmarkLLE",),
-    "isomap": ("LandmarkIsomap",),
+    "isomap": ("CombinedIsomap", "LandmarkIsomap"),
     "lda": ("LandmarkLDA",),
     "barnes_hut": (),
-    "determinantal": (),
+    "determinantal": ("DeterminantalDraw", "determinantal_draw"),
     "gaussian_process": ("LandmarkFeatures", "landmark_features"),
     "fast_gauss": ("RepulsionBound", "repulsion_bound"),
-    "affinity_orders": (),
+    "affinity_orders": ("OrderLengths", "affinities_in_order", "affinity_order", "order_lengths"),
     "pixels": (),
     "variational": (),
-    "landmark_graph": (),
+    "landmark_graph": ("continue_eigenvectors",),
+    "pair_weights": ("objective_of_pairs",),
+    "partial_hessian": (),
 }
 
 
@@ -123,6 +125,18 @@ class RepulsionExtension(Extension):
     kernels: Names
     argument: str
     finer: bool = False
+
+
+@dataclass(frozen=True)
+class DescentExtension(Extension):
+    """What a method adds to the descents that want it: a class of `DescentPart` of `descents.parts`.
+
+    `directions` are those of `layout.direction` that it makes.
+    """
+
+    load: Load
+    wanted: Callable[[Any], bool]
+    directions: Names = ()
 
 
 @dataclass(frozen=True)

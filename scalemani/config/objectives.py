@@ -6,7 +6,7 @@ its help and `scalemani.objective` are made from this table; each row has an est
 eqs. (3.1) to (3.4).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from scalemani.errors import ConfigError, nearest_name
@@ -20,8 +20,9 @@ class Objective:
 
     Attributes
     ----------
-    attraction : a of E+: "quadratic", a(t) = t, or "student", a(t) = log(1 + t)
-    kernel : K of E-: "student", 1 / (1 + t), "gaussian", exp(-t), or "epanechnikov", max(0, 1 - t)
+    attraction : a of E+: "quadratic", a(t) = t, or "student", a(t) = -log K(t), log(1 + t) with one degree of freedom
+    kernel : K of E-: "student", 1 / (1 + t), "gaussian", exp(-t), or "epanechnikov", max(0, 1 - t); or a number dof,
+        the degrees of freedom of Student's (1 + t / dof)^-dof
     combine : how the sums make E-: "sum", sum_n S_n, "log-sum", log sum_n S_n, or "sum-log", sum_n log S_n
     total : what the affinities are scaled to sum to: "given" leaves them as they are, "one" makes them probabilities
         over all pairs, "points" (N in all) over the neighbours of each point
@@ -34,7 +35,7 @@ class Objective:
     """
 
     attraction: Literal["quadratic", "student"]
-    kernel: Kernel
+    kernel: Kernel | float
     combine: Literal["sum", "log-sum", "sum-log"]
     total: Literal["given", "one", "points"]
     formula: tuple[str, str]
@@ -45,7 +46,13 @@ class Objective:
     exaggeration: float = 1.0
     exaggerated_iterations: int = 0
 
+    @property
+    def dof(self) -> float:
+        """The degrees of freedom of Student's kernel; one for others."""
+        return 1.0 if isinstance(self.kernel, str) else self.kernel
 
+
+GIVEN_PAIRS = "pairs"  # the certificate of how repulsion was summed, where that is over pairs of the user's alone
 UNNORMALIZED_STRENGTH = 1e-4  # [NB] 5.5: sums over all pairs are larger than the affinities' by orders of magnitude
 
 OBJECTIVES: dict[str, Objective] = {
@@ -113,8 +120,8 @@ OBJECTIVES: dict[str, Objective] = {
 }
 
 
-def objective_of(method: str) -> Objective:
-    """Return the objective of a method.
+def objective_of(method: str, dof: float = 1.0) -> Objective:
+    """Return the objective of a method, with so many degrees of freedom of Student's kernel, where it has that.
 
     Raises
     ------
@@ -123,7 +130,8 @@ def objective_of(method: str) -> Objective:
     """
     if method not in OBJECTIVES:
         raise ConfigError(f"unknown objective {method!r}: {nearest_name(method, OBJECTIVES)}")
-    return OBJECTIVES[method]
+    objective = OBJECTIVES[method]
+    return objective if dof == 1 or objective.kernel != "student" else replace(objective, kernel=dof)
 
 
 def table_of_objectives() -> str:

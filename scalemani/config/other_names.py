@@ -22,7 +22,9 @@ class Ours(NamedTuple):
 SIGMA, FORCES, REPULSION = "affinities.sigma", "layout.tolerance", "layout.repulsion"
 WORKERS = Ours("workers", "None takes all processors")
 ITERATIONS = Ours("layout.max_iterations", "counts all iterations")
-NO_SHAPE = Ours("layout.strength", "kernels have no shape to choose, and this is the weight of the repulsion")
+LOOSER = Ours(
+    "layout.late_exaggeration", "above 1 for tighter clusters, about 4 resembles umap; layout.dof for finer ones"
+)
 OTHER_NAMES: Mapping[str, Ours] = {
     "n_jobs": WORKERS,
     "n_threads": WORKERS,
@@ -30,8 +32,6 @@ OTHER_NAMES: Mapping[str, Ours] = {
     "seed": Ours("seed"),
     "n_iter": ITERATIONS,
     "n_epochs": ITERATIONS,
-    "early_exaggeration": Ours("layout.exaggeration"),
-    "late_exaggeration": Ours("layout.strength", "its inverse"),
     "early_exaggeration_iter": Ours("layout.exaggerated_iterations"),
     "n_iter_early_exag": Ours("layout.exaggerated_iterations"),
     "n_iter_without_progress": Ours("layout.window"),
@@ -43,9 +43,8 @@ OTHER_NAMES: Mapping[str, Ours] = {
     "initial_momentum": Ours("layout.exaggerated_momentum"),
     "final_momentum": Ours("layout.momentum"),
     "repulsion_strength": Ours("layout.strength"),
-    "dof": NO_SHAPE,
-    "min_dist": NO_SHAPE,
-    "spread": NO_SHAPE,
+    "min_dist": LOOSER,
+    "spread": LOOSER,
     "callbacks_every_iters": Ours("callbacks_every"),
     "gamma": Ours(SIGMA, "gamma = 1 / (2 sigma^2)"),
     "epsilon": Ours(SIGMA, "affinities are exp(-d^2 / (2 sigma^2))"),
@@ -68,6 +67,7 @@ OTHER_NAMES: Mapping[str, Ours] = {
 }
 
 NO_UMAP = "UMAP is no method here, and this is the nearest"
+OF_A_GRAPH = "the nearest; scanpy's Leiden takes the graph that an export into its .h5ad adds"
 OTHER_METHODS: Mapping[str, Ours] = {  # in small letters, without what joins their words
     "umap": Ours("t-sne", NO_UMAP),
     **dict.fromkeys(("tsne", "opentsne", "fitsne", "bhtsne"), Ours("t-sne")),
@@ -77,8 +77,10 @@ OTHER_METHODS: Mapping[str, Ours] = {  # in small letters, without what joins th
     **dict.fromkeys(("diffmap", "dm", "phate"), Ours("diffusion-maps")),
     "lle": Ours("locally-linear-embedding"),
     "kpca": Ours("kernel-pca"),
-    "mds": Ours("isomap", "by landmarks, with distances along the graph"),
+    "mds": Ours("pca", "classical scaling of straight distances; isomap has those along the graph"),
     **dict.fromkeys(("knn", "neighbors", "graph"), Ours("knn-graph")),
+    **dict.fromkeys(("leiden", "louvain"), Ours("spectral-clustering", OF_A_GRAPH)),
+    **dict.fromkeys(("clustering", "spectralcluster", "clusters"), Ours("spectral-clustering")),
 }
 OTHER_CLASSES: Mapping[str, Ours] = {
     "UMAP": Ours("TSNE", NO_UMAP),

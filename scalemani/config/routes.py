@@ -7,13 +7,14 @@ stages and routes in its `__init__.py`.
 from dataclasses import replace
 
 from scalemani.config.methods import MethodRoute, ReductionExtension, SolverExtension, extensions
-from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.objectives import OBJECTIVES, Objective
 from scalemani.config.stages import (
     AFFINITY_ROUTE,
     CLUSTERING,
     COARSE_EMBEDDING,
     COARSE_GRAPHS,
     DIFFUSION_COORDINATES,
+    DOUBT,
     EMBEDDING,
     GRAPH,
     GRAPH_ROUTE,
@@ -61,12 +62,18 @@ SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
 SOLVER_ROUTES: dict[str, Route] = {name: solver.route for name, solver in extensions(SolverExtension).items()}
 SOLVER_STAGES = tuple(dict.fromkeys(stage for route in SOLVER_ROUTES.values() for stage in route if stage.solvers))
 
+
+def nonlinear_route(objective: Objective) -> Route:
+    """Return the stages of an objective: single points have a part of their own in one that divides by one sum."""
+    return (*SPECTRAL_ROUTE, LAYOUT, *(() if objective.combine == "sum-log" else (DOUBT,)))
+
+
 ROUTES: dict[str, Route] = {
     "laplacian-eigenmaps": (*SPECTRAL_ROUTE, *SOLVER_STAGES),
     "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, *SOLVER_STAGES, CLUSTERING),
     "diffusion-maps": (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES),
     **{name: method.route for name, method in extensions(MethodRoute).items()},
-    **dict.fromkeys(OBJECTIVES, (*SPECTRAL_ROUTE, LAYOUT)),
+    **{name: nonlinear_route(objective) for name, objective in OBJECTIVES.items()},
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
 

@@ -23,6 +23,7 @@ from scalemani.config.stages import (
     CLUSTERING,
     COMPARED_COMPONENTS,
     COMPONENTS,
+    DOUBT,
     DUPLICATES,
     LANDMARKS,
     LAYOUT,
@@ -178,6 +179,16 @@ def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> li
     ]
 
 
+def refusal_of_doubt(method: str, affinities: str | None, weighted: bool) -> str:
+    """Return why the doubt of points cannot be measured; "" where it can."""
+    measured = [name for name, stages in ROUTES.items() if DOUBT in stages]
+    if method not in measured:
+        return f"{method} has no part of the objective for each point, which {', '.join(measured)} have"
+    if affinities == PRECOMPUTED:
+        return "precomputed affinities have no neighbours that a map could be compared with"
+    return "points with weights are not placed one by one" if weighted else ""
+
+
 def check_optional(
     method: str, precomputed: str, neighbors: str, affinities: str | None, optional: Collection[str]
 ) -> None:
@@ -200,6 +211,7 @@ def check_optional(
             unweighted or pixels or (precomputed if affinities == PRECOMPUTED else ""),
         ),
         CLASSES.name: ("symmetric_affinities.target_weight", kernel or pixels),
+        DOUBT.name: ("doubt.measured", refusal_of_doubt(method, affinities, WEIGHTS.name in optional)),
     }
     for requested, (how, why) in refusals.items():
         if requested in optional and why:

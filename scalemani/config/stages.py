@@ -1,16 +1,18 @@
 """Stages, and those that several methods share, as plain data that one can print."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
 COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
-INPUT_START = "given"  # the start that comes with the points, as coordinates of some or all of them
+COMPUTED_REFERENCES = ("pca", SPECTRAL_START)  # maps that a descent may be pulled to
+INPUT_START = "given"  # the start, or reference, that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of precomputed neighbours
 INPUT_LANDMARKS = "given"  # the method of landmarks that come with the points
 LANDMARK_ROWS = "rows"  # the method of those that are rows of the points, which it is resolved to where they have to be
 SIDE_DATA_LANDMARKS = (INPUT_LANDMARKS, LANDMARK_ROWS)
-DRAWN_LANDMARKS = ("random", "spread")  # rules that draw among all points
-SAMPLED_LANDMARKS = ("kmeans", "kmeans++", "kmeans++ seeding", "minmax")  # rules that read landmarks.sample_points
+DrawnRule = Literal["random", "spread"]  # rules of landmarks that draw among all points
+SampledRule = Literal["kmeans", "kmeans++", "kmeans++ seeding", "minmax"]  # those that read landmarks.sample_points
 INPUT_LISTS = "given"  # the method of neighbours that come with the points, as lists of another library
 AUTO = "auto"  # the solver of a run that names none: REFINE where it fits the driver, else LLL
 REFINE, LLL = "refine", "lll"
@@ -57,7 +59,7 @@ class Stage:
     by_block: bool = True
     solvers: Names = ()
     optional: bool = False
-    wanted: tuple[str, str] | None = None
+    wanted: tuple[str, str | bool] | None = None
     package: str = "scalemani.stages"
     key: Key = Key()
 
@@ -67,7 +69,7 @@ Route = tuple[Stage, ...]  # in an order in which every stage follows its inputs
 LEAVE_OUT = "leave-out"  # of points.missing
 DUPLICATES = Stage("duplicates", (), by_block=False, optional=True, key=Key(side_data=("duplicates",)))
 POINTS = Stage("points", (), key=Key(continues=("points",)))
-PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=4, continues=("partition",)))
+PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=5, continues=("partition",)))
 WORK_POINTS = Stage("work_points", ("points", "partition"), key=Key(version=2, continues=("work_points",)))
 LISTS = Stage(
     "given_lists",
@@ -155,7 +157,7 @@ EMBEDDING = Stage(
     ),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
-CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=4))
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=5))
 
 LAYOUT = Stage(
     "layout",
@@ -165,10 +167,19 @@ LAYOUT = Stage(
     key=Key(
         version=10,
         parameters_of=("landmark_embedding",),
-        side_data=("init",),
+        side_data=("init", "reference"),
         continues=("layout",),
         without=("partition",),
     ),
+)
+
+DOUBT = Stage(
+    "doubt",
+    ("partition", "work_points", "neighbors", "symmetric_affinities", "embedding", "layout"),
+    seeded=True,
+    optional=True,
+    wanted=("doubt.measured", True),
+    key=Key(without=("partition", "embedding")),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

@@ -68,10 +68,10 @@ class ShiftedLaplacian:
         """Return B^-1 V to a tenth."""
         return conjugate_gradients(self.product, vectors, self.diagonal[:, np.newaxis], SOLVED_TO, MOST_STEPS)
 
-    def factored(self) -> Operator:
-        """Return B^-1 as an operator, by one sparse factorisation."""
+    def factored(self, added: np.ndarray | float = 0.0) -> Operator:
+        """Return (B + diag(added))^-1 of an addition (N,) as an operator, by one sparse factorisation."""
         matrix = sp.csr_matrix((self.rows.values.astype(np.float64), self.rows.indices, self.rows.indptr))
-        matrix = sp.diags_array(self.diagonal) - 4 * self.factor * matrix
+        matrix = sp.diags_array(self.diagonal + added) - 4 * self.factor * matrix
         return scipy.sparse.linalg.splu(
             sp.csc_matrix(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         ).solve

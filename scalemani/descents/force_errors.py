@@ -14,7 +14,6 @@ import numpy as np
 from scalemani.config.limits import SINGLE_POINTS
 from scalemani.descents.descent import State
 from scalemani.descents.problem import Problem, correct_isolated, field_of_copies, repulsive_term
-from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
 from scalemani.kernels.arrays.coordinates import cell_sums
 from scalemani.kernels.arrays.draws import row_words
@@ -196,38 +195,25 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: np.ndarr
     return np.interp(shares, below / below[-1], values[order])
 
 
-def measured_errors(
+def measured_gradients(
     sums: PairSums,
-    kernel: str,
+    kernel: str | float,
     positions: np.ndarray,
     seed: int = 0,
     over: Mapper = map,
     charges: np.ndarray | None = None,
     least: int = LEAST_TARGETS,
-) -> ForceErrors:
-    """Return the relative errors of the gradient of the sums, against exact sums at some of the points (N, d).
+) -> MeasuredForces:
+    """Return the gradient of the sums with its relative errors, against exact sums at some of the points (N, d).
 
     `charges` (N,) float64 are one by default; `least` points are looked at first.
     """
-    return measured_gradients(sums, kernel, positions, seed, over, charges, least).errors
-
-
-def measured_gradients(
-    sums: PairSums,
-    kernel: str,
-    positions: np.ndarray,
-    seed: int,
-    over: Mapper,
-    charges: np.ndarray | None,
-    least: int,
-) -> MeasuredForces:
-    """Return the gradient of the sums with its errors; the parameters are those of `measured_errors`."""
     gradients = sums.field(positions, charges=charges)[1]
     return sampled_gradients(kernel, positions, seed, over, charges, least).measured(gradients)
 
 
 def sampled_gradients(
-    kernel: str,
+    kernel: str | float,
     positions: np.ndarray,
     seed: int,
     over: Mapper = map,
@@ -257,6 +243,9 @@ def measured_forces(problem: Problem, sums: PairSums, positions: np.ndarray, see
     sampled points err as well. Those of the points that push them are taken as they are: all would be all pairs.
     """
     kernel, over, masses = problem.objective.kernel, problem.workspace.over, problem.masses
+    if problem.pairs is not None:
+        forces = sums.field(positions)[1]  # which are exact
+        return SampledForces(lambda rows: forces[rows], numbers_near(positions), seed, DESCENT_TARGETS).measured(forces)
     if problem.objective.combine != "sum-log":
         return measured_gradients(sums, kernel, positions, seed, over, masses, DESCENT_TARGETS)
     copies = np.ones(len(positions)) if masses is None else masses
@@ -279,7 +268,7 @@ def sums_at_end(
     problem: Problem, method: str, tolerance: float, state: State, seed: int
 ) -> tuple[PairSums, MeasuredForces]:
     """Return the sums of the last state of a descent, whose forces were to err by `tolerance`, and their forces."""
-    sums = make_repulsion(method, problem.objective.kernel, tolerance * state.tolerance_factor, problem.workspace)
+    sums = problem.repulsion(method, tolerance * state.tolerance_factor)
     return sums, measured_forces(problem, sums, state.positions, seed)
 
 
@@ -308,7 +297,7 @@ def adapt_tolerance(
     if fits or factor == before:
         return state
     try:
-        others = make_repulsion(method, problem.objective.kernel, tolerance * factor, problem.workspace)
+        others = problem.repulsion(method, tolerance * factor)
         others.field(state.positions)
     except (ConfigError, NumericalError):  # finer than the method goes, or than memory allows
         return state

@@ -7,11 +7,12 @@ are, since far ones hardly push. The objective of a larger map can be evaluated 
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from scalemani.config.params import ResolvedLayout
+from scalemani.config.methods import DescentExtension, extensions
+from scalemani.config.params import LayoutParams, ResolvedLayout
 from scalemani.config.params.layout import FIRST_DOUBLING
 from scalemani.config.params.parameters import PAIRS
 from scalemani.config.stages import INPUT_START
@@ -29,8 +30,9 @@ from scalemani.descents.directions import (
     with_momentum,
 )
 from scalemani.descents.force_errors import ADAPT_EVERY, adapt_tolerance
+from scalemani.descents.parts import DescentPart
 from scalemani.descents.problem import Problem
-from scalemani.descents.repulsion import largest_radius, make_repulsion
+from scalemani.descents.repulsion import largest_radius
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.coordinates import moved
 from scalemani.kernels.descent import PairCurvature
@@ -77,6 +79,7 @@ class Phase:
     `window` iterations (0: never). `length` is the fixed step, or for "momentum" the learning rate; None backtracks.
     The first `schedule` iterations, of which phases before have made `scheduled`, tighten the error of the repulsion
     from `coarsest` to `tolerance`. The map is doubled where the objective falls by a share `doubled_for` by that alone.
+    Directions that methods add read `params`.
     """
 
     direction: str
@@ -94,6 +97,7 @@ class Phase:
     scheduled: int = 0
     coarsest: float = 0.1
     doubled_for: float = NEVER
+    params: LayoutParams = field(default_factory=LayoutParams)
 
     def tolerance_at(self, iteration: int) -> float:
         """Return the error allowed for the repulsion in an iteration of the phase."""
@@ -127,6 +131,10 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
             with_momentum, rate=phase.length, momentum=phase.momentum, workspace=problem.workspace
         )
         return of_copies(momentum, problem.masses)
+    added = [one for one in extensions(DescentExtension).values() if name in one.directions]
+    if added:
+        part: DescentPart = added[0].load()()
+        return part.direction(phase, problem)
     if name == "gradient-descent":
         return of_copies(preconditioned(np.copy), problem.masses)
     if name == "conjugate-gradients":
@@ -182,7 +190,7 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
         allowed = phase.tolerance_at(state.phase_iteration)
         if sums is None or allowed * state.tolerance_factor != tolerance:
             tolerance = allowed * state.tolerance_factor
-            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.workspace)
+            sums = problem.repulsion(method, tolerance)
         afresh = not state.memory
         state = step(problem, sums, direction, search, state)
         if state.phase_iteration >= phase.most_iterations or (state.step == 0 and afresh):
@@ -229,7 +237,8 @@ def phases_of(params: ResolvedLayout, n_points: float) -> list[Phase]:
     usual = Phase(
         params.direction,
         params.max_iterations,
-        length=step_length(params, 1.0, n_points),
+        exaggeration=params.late_exaggeration,
+        length=step_length(params, params.late_exaggeration, n_points),
         momentum=params.momentum or 0.0,
         pairs=params.pairs or PAIRS,
         kappa=params.kappa,
@@ -240,11 +249,12 @@ def phases_of(params: ResolvedLayout, n_points: float) -> list[Phase]:
         coarsest=params.coarsest,
         # Line searches find the size of a map themselves, and a passed one retains its size.
         doubled_for=params.doubled_for if params.direction == "momentum" and params.init != INPUT_START else NEVER,
+        params=params,
     )
     if params.homotopy > 1:
         shares = np.geomspace(params.least_strength, 1.0, params.homotopy).tolist()
         return [replace(usual, strength=share) for share in shares]
-    exaggeration = params.exaggeration
+    exaggeration = params.early_exaggeration
     iterations = min(params.exaggerated_iterations, params.max_iterations)
     if iterations == 0 or exaggeration == 1:
         return [usual]

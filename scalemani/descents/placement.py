@@ -4,6 +4,9 @@ E'(x) = sum_n p_n a(|x - x_n|^2) + strength S(x), or strength log S(x) for norma
 point's affinities to its nearest training points and S sums the kernel over all of them ([NB] eq. (5.9), halved). All
 points are moved at once, so that a step takes one N-body sum; each has a separate step length, so that where a point
 ends does not depend on what else is placed.
+
+A point of the embedding is placed anew in the same way, in its part of the objective: it does not push itself, and
+where the logarithm is that of the sum over all pairs, those of the others are an offset to its S.
 """
 
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.objectives import Objective
-from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, SLOPE, ExactSums, PairSums, responses
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4
@@ -52,7 +55,8 @@ class PlacementProblem:
     """The attraction and repulsion of new points.
 
     `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
-    (M, k), rows sum to one; `fixed` sums the kernel over the sources.
+    (M, k), rows sum to one; `fixed` sums the kernel over the sources. Of points that are sources, `own` (M,) are their
+    rows, `offsets` (M,) what is added to their sums before the logarithm, and affinities have any sum.
     """
 
     objective: Objective
@@ -61,6 +65,17 @@ class PlacementProblem:
     sources: np.ndarray
     neighbors: np.ndarray
     affinities: np.ndarray
+    own: np.ndarray | None = None
+    offsets: np.ndarray | None = None
+
+    def field(self, rows: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums (m,) over the sources other than the point itself, and their gradients (m, d)."""
+        sums, gradients = self.fixed.field(positions)
+        if self.own is None:
+            return sums, gradients
+        away = positions - self.sources[self.own[rows]]
+        values, slopes = responses(self.objective.kernel, np.einsum("md,md->m", away, away))
+        return sums - values, gradients - SLOPE * slopes[:, np.newaxis] * away
 
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
@@ -68,31 +83,46 @@ class PlacementProblem:
         differences = positions[:, np.newaxis] - self.sources[self.neighbors[rows]]
         pulls = squares = np.einsum("mkd,mkd->mk", differences, differences)
         if self.objective.attraction != "quadratic":
-            weights, pulls = affinities / (1.0 + squares), np.log1p(squares)
-        pushes, slopes = self.fixed.field(positions)
+            dof = self.objective.dof
+            weights, pulls = affinities / (1.0 + squares / dof), dof * np.log1p(squares / dof)
+        pushes, slopes = self.field(rows, positions)
         if self.objective.combine != "sum":
-            bounded = np.maximum(pushes, LEAST_SUM)
+            bounded = np.maximum(pushes if self.offsets is None else self.offsets[rows] + pushes, LEAST_SUM)
             pushes, slopes = np.log(bounded), slopes / bounded[:, np.newaxis]
         values = np.einsum("mk,mk->m", affinities, pulls) + self.strength * pushes
         gradients = 2.0 * np.einsum("mk,mkd->md", weights, differences) + self.strength * slopes
         return Evaluated(values, gradients, 2.0 * weights.sum(axis=1))
 
+    def hessians(self, positions: np.ndarray, step: float) -> np.ndarray:
+        """Return the Hessian (M, d, d) of each objective, by central differences of its gradient over a step."""
+        rows, n_dims = np.arange(len(positions)), positions.shape[1]
+        columns = [
+            self.evaluate(rows, positions + way).gradients - self.evaluate(rows, positions - way).gradients
+            for way in step * np.eye(n_dims)
+        ]
+        hessians = np.stack(columns, axis=2) / (2.0 * step)
+        return 0.5 * (hessians + hessians.transpose(0, 2, 1))
+
 
 class PlacedPoints(NamedTuple):
-    """Positions (M, d) of new points, whether each has arrived (M,), and how far its objective fell on the way (M,)."""
+    """Positions (M, d) of new points, whether each has arrived (M,), its objective (M,) and how far that fell (M,)."""
 
     positions: np.ndarray
     arrived: np.ndarray
     falls: np.ndarray
+    values: np.ndarray
 
 
-def place_points(problem: PlacementProblem, most_steps: int = MOST_STEPS) -> PlacedPoints:
+def place_points(
+    problem: PlacementProblem, most_steps: int = MOST_STEPS, starts: np.ndarray | None = None
+) -> PlacedPoints:
     """Return the positions of new points, after so many steps at most.
 
-    A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
-    curvature, by steps that are halved until its objective falls, and doubled up to the full one where it does.
+    A point starts at its nearest neighbour, or at `starts` (M, d), and goes down along the direction -g / h of a fixed
+    point, h the attraction's curvature, by steps that are halved until its objective falls, and doubled up to the full
+    one where it does.
     """
-    positions = problem.sources[problem.neighbors[:, 0]]
+    positions = problem.sources[problem.neighbors[:, 0]] if starts is None else starts.copy()
     moving, lengths = np.arange(len(positions)), np.ones(len(positions))
     at = problem.evaluate(moving, positions)
     start = at.values.copy()
@@ -113,4 +143,4 @@ def place_points(problem: PlacementProblem, most_steps: int = MOST_STEPS) -> Pla
         lengths[moving] = np.minimum(lengths[moving] * np.where(lower, 2.0, 0.5), 1.0)
     arrived = np.ones(len(start), np.bool_)
     arrived[moving] = False
-    return PlacedPoints(positions, arrived, start - at.values)
+    return PlacedPoints(positions, arrived, start - at.values, at.values)

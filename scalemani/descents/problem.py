@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.objectives import Objective
+from scalemani.descents.pull import Pull
+from scalemani.descents.repulsion import make_repulsion
 from scalemani.kernels.arrays.coordinates import scale_and_add
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.arrays.workspace import Workspace, recycling
@@ -41,8 +43,9 @@ class Problem:
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
     as what makes E a Kullback-Leibler divergence. `masses` (N,) say how many equal points each stands for, and
     affinities are then sums over these; None: one. Points that are `still` (N,) do not move against each other:
-    gradients are zero there. `workspace` runs panels of rows and makes the arrays of each iteration: by default on one
-    thread, in the memory that those of earlier iterations have left.
+    gradients are zero there. A `pull` to a reference map is added, whatever the exaggeration. `workspace` runs panels
+    of rows and makes the arrays of each iteration: by default on one thread, in the memory that those of earlier
+    iterations have left. The repulsion is that of `pairs`, where they are there, in place of all.
     """
 
     rows: AffinityRows
@@ -53,6 +56,8 @@ class Problem:
     offset: float = 0.0
     masses: np.ndarray | None = None
     still: np.ndarray | None = None
+    pull: Pull | None = None
+    pairs: PairSums | None = None
     workspace: Workspace = field(default_factory=recycling, repr=False)
 
     @property
@@ -60,28 +65,46 @@ class Problem:
         """How many points there are with all copies."""
         return self.rows.n_points if self.masses is None else float(self.masses.sum())
 
+    def repulsion(self, method: str, tolerance: float) -> PairSums:
+        """Return the sums of the repulsion: those of its pairs, else over all by a method of `make_repulsion`."""
+        return self.pairs or make_repulsion(method, self.objective.kernel, tolerance, self.workspace)
+
     def value(self, positions: np.ndarray, sums: PairSums) -> float:
         """Return E at positions (N, d) float64."""
-        pull = attraction_energy(self.rows, positions, self.objective.attraction, self.workspace.over)
         push = repulsive_term(self.objective, positions, sums, self.masses).value
-        return self.scale * self.exaggeration * pull + self.strength * push + self.offset
+        pulled = 0.0 if self.pull is None else self.pull.add(positions)
+        attraction = self.scale * self.exaggeration * self.attraction(positions)
+        return attraction + self.strength * push + self.offset + pulled
+
+    def attraction(self, positions: np.ndarray) -> float:
+        """Return E+ at positions (N, d) float64, before its factors."""
+        dof = self.objective.dof
+        return dof * attraction_energy(
+            self.rows, self.in_units(positions), self.objective.attraction, self.workspace.over
+        )
+
+    def in_units(self, positions: np.ndarray) -> np.ndarray:
+        """Return positions in the units in which Student's attraction is dof log(1 + d^2): the root of dof."""
+        return positions if self.objective.dof == 1 else positions / self.objective.dof**0.5
 
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
         """Return E and its gradient at positions (N, d) float64; a value that is not requested is NaN."""
-        kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
+        kernel, factor = self.objective.attraction, self.scale * self.exaggeration
         over, gradient = self.workspace.over, self.workspace.empty(positions.shape, float)
+        scaled = self.in_units(positions)
         if sums.exact:
-            attraction_gradient(self.rows, positions, kernel, gradient, over)
+            attraction_gradient(self.rows, scaled, kernel, gradient, over)
         else:
-            rounded_attraction_gradient(self.rows, positions, kernel, gradient, self.workspace)
+            rounded_attraction_gradient(self.rows, scaled, kernel, gradient, self.workspace)
         push = repulsive_term(self.objective, positions, sums, self.masses)
-        scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, over)
+        scale_and_add(gradient, factor * self.objective.dof**0.5, push.gradients, self.strength * push.factor, over)
+        pulled = 0.0 if self.pull is None else self.pull.add(positions, gradient)
         if self.still is not None:
             gradient[self.still] = 0.0
         if not with_value:
             return Evaluation(np.nan, gradient)
-        pull = attraction_energy(self.rows, positions, kernel, over)
-        return Evaluation(pull_factor * pull + self.strength * push.value + self.offset, gradient)
+        attraction = factor * self.attraction(positions)
+        return Evaluation(attraction + self.strength * push.value + self.offset + pulled, gradient)
 
 
 class Push(NamedTuple):

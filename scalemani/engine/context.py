@@ -68,11 +68,30 @@ class StageContext:
         self.executor.progress.warn(message, kind)
         self.warnings.append((kind.__name__, message))
 
+    @functools.cached_property
     def workspace(self) -> Workspace:
-        """Return where kernels work: on this process's threads, with large arrays mapped where memory has no room."""
+        """Where kernels work: on this process's threads, with large arrays mapped where memory has no room."""
         if self.task.in_memory:
             return Workspace(self.executor.over)
         return Workspace(self.executor.over, MappedArrays(self.task.output.objects.scratch_folder).empty)
+
+    def take_earlier_blocks(self, stays: Callable[[int], bool] | None = None) -> None:
+        """Commit the blocks that hold rows of the earlier run alone as its group has them; none is decoded.
+
+        Where that cannot be, as where one is damaged, a block is left to be computed as any other.
+
+        Parameters
+        ----------
+        stays : says whether a block is what it was; None: all are
+        """
+        task = self.task
+        if task.earlier is None:
+            return
+        earlier = task.earlier.groups[task.stage]
+        whole = range(task.earlier.n_points // task.dimensions.block_rows)
+        missing = [block for block in whole if not task.output.committed(block_unit(block))]
+        same = missing if stays is None else list(filter(stays, missing))
+        self.executor.over(functools.partial(task.output.take_block, other=earlier), same)
 
     def graph(self) -> "StageGraph":
         """Return an empty graph of tasks of this stage."""

@@ -1,4 +1,7 @@
-"""What a stage takes of memory and of the disk: bytes by what they are of, as sums of the shapes of arrays."""
+"""What a stage takes of memory and of the disk: bytes by what they are of, as sums of the shapes of arrays.
+
+What is far below a hundredth of what its stage takes, for any points and parameters, is no term.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,8 +11,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
-PROCESS = "Python and its libraries, kernels compiled"
 Terms = Mapping[str, float]  # bytes by what they are of: the name that `scalemani plan --explain` prints
+OF_PROCESS: Terms = {"Python and its libraries, kernels compiled": PROCESS_BYTES}
 
 
 def array(dtype: DTypeLike, *shape: float) -> float:
@@ -63,11 +66,6 @@ class Memory:
     def cached(self) -> int:
         """The bytes that a cache can put to use."""
         return int(max(sum(step.cache.values()) for step in self.by_step.values()))
-
-    @property
-    def largest(self) -> "Memory":
-        """What is held in the step that takes most with one task."""
-        return max(self.by_step.values(), key=Memory.total)
 
     def total(self, n_tasks: int = 1) -> int:
         """Return the bytes of a process in which so many tasks are at work, without a cache."""

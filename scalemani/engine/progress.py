@@ -66,17 +66,22 @@ class Progress:
         self._expected = {other: seconds for other, seconds in self._expected.items() if other != stage}
         self._stage = ""
 
-    def remaining(self) -> float:
-        """Return about how many seconds the run still takes; another thread than that of the run may ask."""
+    def remaining(self, by_rate: float = 0.0) -> float:
+        """Return about how many seconds the run still takes; another thread than that of the run may ask.
+
+        Of a stage that takes longer than expected, what its rate leaves counts, `by_rate` seconds.
+        """
         expected, at_work = self._expected, self._expected.get(self._stage)
         elapsed, factor = self.now() - self._began, self._measured / self._foreseen
         if at_work is None:  # between two stages
             return factor * sum(expected.values())
         factor = max(factor, (self._measured + elapsed) / (self._foreseen + at_work))
-        return factor * (sum(expected.values()) - at_work) + max(factor * at_work - elapsed, LEFT_SHARE * elapsed)
+        of_stage, least = factor * at_work - elapsed, LEFT_SHARE * elapsed
+        of_stage = of_stage if of_stage > least else max(least, by_rate)
+        return factor * (sum(expected.values()) - at_work) + of_stage
 
-    def start(self, stage: str, total: int, unit: str = "block") -> None:
-        """Note that a stage has `total` units to do; it may start several times."""
+    def start(self, stage: str, total: int, unit: str = "block", done: int = 0) -> None:
+        """Note that a stage has `total` units, `done` of them before this process; it may start several times."""
 
     def advance(self, done: int = 1) -> None:
         """Note that units were finished."""
@@ -122,13 +127,14 @@ def json_line(event: str, message: str, **numbers: Any) -> str:
 
 
 class Units(NamedTuple):
-    """The units that a stage has to do, when the first was begun, and how many are done."""
+    """The units that a stage has to do, when the first was begun, and how many are done and were done before it."""
 
     stage: str
     total: int
     unit: str
     started: float
     done: int = 0
+    before: int = 0
 
 
 class ProgressLines(Progress):
@@ -173,12 +179,13 @@ class ProgressLines(Progress):
             "end", f"{stage}: {seconds:.1f} s{compiled}", stage=stage, seconds=round(seconds, 1), **numbers
         )
 
-    def start(self, stage: str, total: int, unit: str = "block") -> None:
+    def start(self, stage: str, total: int, unit: str = "block", done: int = 0) -> None:
         """Print that a stage starts; a stage with nothing to do is passed over."""
-        self._units = Units(stage, total, unit, self.now()) if total else None
+        self._units = Units(stage, total, unit, self.now(), done, done) if total else None
         if total:
-            message = f"{stage}: {total} {plural(unit, total)} to do"
-            self._write("start", message, stage=stage, total=total, unit=unit)
+            to_do, earlier = (f"{total - done} of {total}", {"done": done}) if done else (str(total), {})
+            message = f"{stage}: {to_do} {plural(unit, total)} to do"
+            self._write("start", message, stage=stage, total=total, unit=unit, **earlier)
 
     def advance(self, done: int = 1) -> None:
         """Count what was finished."""
@@ -203,10 +210,9 @@ class ProgressLines(Progress):
             self._stream.write(f"{line}\n")
             self._stream.flush()
 
-    def _write_with_rest(self, event: str, message: str, **numbers: Any) -> None:
+    def _write_with_rest(self, event: str, message: str, by_rate: float = 0.0, **numbers: Any) -> None:
         """Write a line with how long the run still takes, where something is expected of it."""
-        rest = self.remaining()
-        if rest:
+        if rest := self.remaining(by_rate):
             message += f"; about {duration_text(rest)} left"
             numbers["run_seconds_remaining"] = round(rest, 1)
         self._write(event, message, **numbers)
@@ -216,16 +222,17 @@ class ProgressLines(Progress):
         while not self._ended.wait(self._seconds):
             if (units := self._units) is None:
                 continue
-            stage, total, unit, started, done = units
-            elapsed = self.now() - started
+            stage, total, unit, started, done, before = units
+            elapsed, left = self.now() - started, 0.0
             numbers = {"stage": stage, "done": done, "total": total, "unit": unit, "seconds": round(elapsed, 1)}
             state = f"{stage}: {done} of {total} {plural(unit, total)} after {elapsed:.0f} s"
-            if done:
-                left = elapsed * (total - done) / done
-                numbers["seconds_remaining"] = round(left, 1)
-                state += f", {done / elapsed:.1f}/s"
-                state += "" if self.remaining() else f"; at most {duration_text(left)} of this stage left"
-            self._write_with_rest("progress", state, **numbers)
+            if done > before:
+                left = elapsed * (total - done) / (done - before)
+                rest = self.remaining(left)
+                numbers["seconds_remaining"] = round(min(left, rest) if rest else left, 1)
+                state += f", {(done - before) / elapsed:.1f}/s"
+                state += "" if rest else f"; at most {duration_text(left)} of this stage left"
+            self._write_with_rest("progress", state, left, **numbers)
 
 
 class ProgressBars(Progress):
@@ -264,7 +271,7 @@ class ProgressBars(Progress):
         if compiling >= REPORTED_COMPILING:
             self.note(f"{stage}: {compiling:.0f} s of it compiling kernels")
 
-    def start(self, stage: str, total: int, unit: str = "block") -> None:
+    def start(self, stage: str, total: int, unit: str = "block", done: int = 0) -> None:
         """Open the bar of a stage, or let it count from zero again; a stage with nothing to do gets none."""
         if total:
             self._finish(stage)
@@ -272,7 +279,7 @@ class ProgressBars(Progress):
             if not self._at_work():
                 self._bars.add_task(stage, **fields)
             for bar in self._at_work():
-                self._bars.update(bar.id, completed=0, **fields)
+                self._bars.update(bar.id, completed=done, **fields)
 
     def advance(self, done: int = 1) -> None:
         """Move the bar of the stage at work."""

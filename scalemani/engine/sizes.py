@@ -82,6 +82,11 @@ class Sizes:
         return max(1, round(self.dimensions.n_points / self.params.partition.cell_points))
 
     @property
+    def partition_sample(self) -> int:
+        """The points that the partition is trained on: two a cell at least, or cells would be fewer, and larger."""
+        return min(self.dimensions.n_points, max(self.params.partition.sample_points, 2 * self.n_cells))
+
+    @property
     def n_edges(self) -> int:
         """The edges of the neighbour graph."""
         return self.dimensions.n_points * self.params.n_neighbors
@@ -247,6 +252,7 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
         "component": params.n_components,
         "ritz_vector": params.n_components + FOLLOWING_VECTORS,
         "direction": min(n_features, n_landmarks),
+        "null_point": min(params.doubt.null_points, n_points),
         "cluster": params.clustering.n_clusters,
     }
 

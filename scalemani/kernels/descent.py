@@ -17,14 +17,14 @@ import numpy as np
 from scalemani.kernels.arrays.tiles import Mapper, light_panels, row_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
-from scalemani.kernels.repulsion.pair_sums import KERNELS, LEAST_SUM, ExactSums, derivatives
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, derivatives, kernel_number
 
 GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
 
 
 @compiled_sums
 def _products(
-    positions: np.ndarray, weights: np.ndarray, kernel: int, first: int, vectors: np.ndarray, out: np.ndarray
+    positions: np.ndarray, weights: np.ndarray, kernel: float, first: int, vectors: np.ndarray, out: np.ndarray
 ) -> None:
     n_dims = positions.shape[1]
     for row in range(out.shape[0]):
@@ -41,7 +41,7 @@ def _products(
 
 @compiled_sums
 def _diagonals(
-    positions: np.ndarray, weights: np.ndarray, kernel: int, first: int, out: np.ndarray, degrees: np.ndarray
+    positions: np.ndarray, weights: np.ndarray, kernel: float, first: int, out: np.ndarray, degrees: np.ndarray
 ) -> None:
     n_dims = positions.shape[1]
     for row in range(out.shape[0]):
@@ -62,7 +62,7 @@ def _diagonals(
 class PairCurvature:
     """Second derivatives of strength E- for one kernel and one way to combine its sums."""
 
-    kernel: str
+    kernel: str | float
     combine: str
     strength: float
     over: Mapper = map
@@ -78,14 +78,18 @@ class PairCurvature:
 
     def product(self, positions: np.ndarray, weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """Return 8 L^xx_ii times the i-th column of vectors (N, d), for each i."""
-        out, kernel, parts = np.zeros_like(positions), KERNELS[self.kernel], row_panels(len(positions))
+        out, kernel, parts = (
+            np.zeros_like(positions),
+            kernel_number(self.kernel, of_any_dof=True),
+            row_panels(len(positions)),
+        )
         run(self.over(lambda part: _products(positions, weights, kernel, part.start, vectors, out[part]), parts))
         return out
 
     def diagonals(self, positions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the diagonals of 8 L^xx_ii, (N, d), and that of strength E-'s part of 4 L, (N,): taken off 4 L+."""
         out, degrees = np.zeros_like(positions), np.zeros(len(positions))
-        kernel, parts = KERNELS[self.kernel], row_panels(len(positions))
+        kernel, parts = kernel_number(self.kernel, of_any_dof=True), row_panels(len(positions))
         run(self.over(lambda part: _diagonals(positions, weights, kernel, part.start, out[part], degrees[part]), parts))
         return out, degrees
 

@@ -13,8 +13,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.coordinates import at_unit_scale
+from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.plain import distances_in
@@ -155,9 +157,14 @@ def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) ->
     """
     positions, _ = at_unit_scale(embedding)
     _, nearest = cKDTree(positions).query(positions[rows], n_neighbors + 1)
-    is_self = nearest == np.asarray(rows)[:, None]
+    return without_self(nearest, np.asarray(rows))
+
+
+def without_self(nearest: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return lists (M, k + 1) of points without the rows (M,) that they are of, or without their last: (M, k)."""
+    is_self = nearest == rows[:, None]
     is_self[~is_self.any(axis=1), -1] = True
-    return nearest[~is_self].reshape(len(rows), n_neighbors)
+    return nearest[~is_self].reshape(len(rows), nearest.shape[1] - 1)
 
 
 def neighbor_shares(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -330,3 +337,131 @@ def comparing_by(metric: str) -> Comparing:
 COORDINATES = Comparing(lambda rows: rows, squared_differences, closer_counts)  # by squares of Euclidean distances
 # By Jaccard distances of what is above zero.
 SETS = Comparing(lambda rows: rows > 0, jaccard_of_pairs, functools.partial(closer_by, jaccard_distances))
+
+
+PARTNERS = 10  # of a sampled point, in a drawn order of the sample: pairs, and triplets of two of them
+LEFT_OUT = 20  # groups of the sample, each left out once for a standard error
+LEAST_LENGTH = 1e-300  # of a mean distance that something is divided by
+MOST_CENTERS = 100  # classes whose centres are compared, the largest: of as many there are 485,100 triplets
+
+
+def partners(n_sampled: int) -> np.ndarray:
+    """Return with which of a sample each point is paired: (M, S) int64, those that follow in the sample's order."""
+    steps = np.arange(1, min(PARTNERS, n_sampled - 1) + 1)
+    return (np.arange(n_sampled)[:, np.newaxis] + steps) % n_sampled
+
+
+def triplet_share(distances: np.ndarray, others: np.ndarray) -> float:
+    """Return the share of pairs in the rows of two tables of distances (M, S) that are in the same order.
+
+    A pair that is equally far in either counts half.
+    """
+    first, second = np.triu_indices(distances.shape[1], 1)
+    signs = [np.sign(table[:, first] - table[:, second]) for table in (distances, others)]
+    return float(0.5 + 0.5 * (signs[0] * signs[1]).mean())
+
+
+def rank_correlation(values: np.ndarray, others: np.ndarray) -> float:
+    """Return Spearman's correlation of two arrays of one shape; NaN where one has a single value."""
+    from scipy.stats import rankdata  # loads much that a command which measures nothing has no use for
+
+    one, other = (rankdata(each) - (each.size + 1) / 2 for each in (values.ravel(), others.ravel()))
+    size = math.sqrt(float(one @ one) * float(other @ other))
+    return float(one @ other) / size if size > 0 else math.nan
+
+
+def jackknife(statistic: Callable[..., float], *tables: np.ndarray) -> Measure:
+    """Return a statistic of tables of M rows with its standard error, by leaving out groups of adjacent rows in turn.
+
+    Source: Kuensch, The jackknife and the bootstrap for general stationary observations, Ann. Stat. 1989: rows may
+    depend on those near them, as pairs do that share a point.
+    """
+    n_rows = len(tables[0])
+    groups = [part for part in np.array_split(np.arange(n_rows), LEFT_OUT) if len(part)]
+    without = [statistic(*(np.delete(table, part, axis=0) for table in tables)) for part in groups]
+    error = math.sqrt((len(groups) - 1) * float(np.var(without))) if n_rows > len(groups) else math.nan
+    return Measure(statistic(*tables), error, n_rows)
+
+
+def center_triplets(points: Points, positions: np.ndarray, codes: np.ndarray) -> Measure:
+    """Return the share of triplets of class centres whose order of distances points and embedding share.
+
+    Points (M, D) and positions (M, d) of classes `codes` (M,), sampled in a drawn order; NaN below three classes.
+    """
+
+    def share(rows: np.ndarray) -> float:
+        return center_triplet_share(points[rows], positions[rows], codes[rows])
+
+    return jackknife(share, np.arange(len(positions)))
+
+
+def center_triplet_share(points: Points, positions: np.ndarray, codes: np.ndarray) -> float:
+    """Return that share for all of the points that are passed."""
+    classes, counts = np.unique(codes, return_counts=True)
+    classes = classes[np.argsort(-counts, kind="stable")[:MOST_CENTERS]]
+    if len(classes) < 3:
+        return math.nan
+    shares = []
+    of_classes = [codes == one for one in classes]
+    centers = [
+        np.array([np.asarray(table[of_class].mean(axis=0)).ravel() for of_class in of_classes])
+        for table in (points, positions)
+    ]
+    for number in range(len(classes)):
+        one, other = (np.square(np.delete(table, number, axis=0) - table[number]).sum(axis=1) for table in centers)
+        shares.append(triplet_share(one[np.newaxis], other[np.newaxis]))
+    return float(np.mean(shares))
+
+
+def silhouettes(positions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the silhouette (M,) of positions (M, d) of classes `codes` (M,), 0 for the only one and the only class.
+
+    (b - a) / max(a, b), a the mean distance to others of its class, b that to the nearest other class.
+    Source: Rousseeuw, J. Comput. Appl. Math. 1987.
+    """
+    classes, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    of_class, values = np.eye(len(classes))[numbers], np.zeros(len(positions))
+    if len(classes) == 1:
+        return values
+    scaled, _ = at_unit_scale(positions)
+    for part in slices(len(positions), ROWS_PER_BLOCK):
+        rows = np.arange(part.start, part.stop) - part.start
+        sums = cdist(scaled[part], scaled) @ of_class
+        within = sums[rows, numbers[part]] / np.maximum(counts[numbers[part]] - 1, 1)
+        means = sums / counts
+        means[rows, numbers[part]] = np.inf
+        nearest = means.min(axis=1)
+        values[part] = (nearest - within) / np.maximum(np.maximum(nearest, within), LEAST_LENGTH)
+    return np.where(counts[numbers] > 1, values, 0.0)
+
+
+def pair_distances(rows: Points, pairs: Callable[[Points, Points], np.ndarray]) -> np.ndarray:
+    """Return the distances (M, S) of sampled points (M, D) to their `partners`, by a function of pairs of rows."""
+    return distances_to(rows, rows, partners(rows.shape[0]), pairs)
+
+
+def shuffled(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Return sampled rows (M,) in a drawn order, in which those that follow each other have nothing in common."""
+    return rows[np.argsort(row_words(seed, "measures/order", 0, len(rows)))]
+
+
+def mean_distances(positions: np.ndarray, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the mean distance (M,) of rows of an embedding (N, d) to their neighbours (M, k) there."""
+    scaled, _ = at_unit_scale(positions)
+    return np.sqrt(squared_distances_to(scaled[rows], scaled, neighbors)).mean(axis=1)
+
+
+def nearest_in(points: Points, rows: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest other points of rows (M,) of points (N, D), and their distances: (M, k) each, exactly.
+
+    Boolean points are sets, compared by the Jaccard distance.
+    """
+    from sklearn.neighbors import NearestNeighbors  # its import takes seconds
+
+    of_sets = points.dtype == np.bool_
+    table = dense_rows(points) if of_sets else at_unit_scale(points)[0]
+    found = NearestNeighbors(algorithm="brute", metric="jaccard" if of_sets else "euclidean").fit(table)
+    distances, nearest = found.kneighbors(table[rows], n_neighbors + 1)
+    is_self = nearest == rows[:, np.newaxis]
+    is_self[~is_self.any(axis=1), -1] = True
+    return nearest[~is_self].reshape(len(rows), n_neighbors), distances[~is_self].reshape(len(rows), n_neighbors)

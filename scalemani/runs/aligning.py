@@ -4,11 +4,11 @@ import math
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from scalemani.config.stages import COMPUTED_STARTS
+from scalemani.config.stages import COMPUTED_REFERENCES, COMPUTED_STARTS
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PointsSource, open_labels, open_points
@@ -55,7 +55,7 @@ def shared_rows(n_rows: int, n_other_rows: int, ids: tuple[Any, Any] | None = No
 
 def checked_ids(identifiers: Any, count: int) -> np.ndarray:
     """Return identifiers (count,), each of which names one row; raise DataError for others."""
-    ids = open_labels(identifiers, count)
+    ids = open_labels(identifiers, count, "identifier")
     if ids.dtype.kind not in "iuU":
         raise DataError(f"identifiers must be integers or text, got {ids.dtype}")
     if (absent := np.flatnonzero(is_absent(ids))).size:
@@ -177,8 +177,13 @@ def open_coordinates(embedding: Any, name: str) -> np.ndarray:
     return run_coordinates(embedding if isinstance(embedding, Run) else open_run(embedding))
 
 
-def with_start(source: PointsSource, init: Any, ids: tuple[Any, Any] | None = None) -> AccompaniedPoints:
-    """Return points with the coordinates from which their descent starts.
+def with_start(
+    source: PointsSource,
+    init: Any,
+    ids: tuple[Any, Any] | None = None,
+    part: Literal["init", "reference"] = "init",
+) -> AccompaniedPoints:
+    """Return points with the coordinates from which their descent starts, or of its reference, by the `part`.
 
     Parameters
     ----------
@@ -197,15 +202,15 @@ def with_start(source: PointsSource, init: Any, ids: tuple[Any, Any] | None = No
     if opened is not None:
         coordinates, name = run_coordinates(opened), f"the run {opened.store.root}"
     elif isinstance(init, str | Path):
-        coordinates, name = read_coordinates(init), str(init)
+        coordinates, name = read_coordinates(init, part), str(init)
     else:
-        coordinates, name = np.asarray(init), "init"
+        coordinates, name = np.asarray(init), part
     if ids is None and opened is None:
-        return with_init(source, coordinates, name)
+        return with_init(source, coordinates, name, part)
     rows, other_rows = shared_rows(n_points, len(coordinates), ids)
     start = np.full((n_points, *coordinates.shape[1:]), np.nan)
     start[rows] = coordinates[other_rows]
-    return with_init(source, start, name)
+    return with_init(source, start, name, part)
 
 
 def run_coordinates(run: Run) -> np.ndarray:
@@ -213,11 +218,12 @@ def run_coordinates(run: Run) -> np.ndarray:
     return run.of_input(np.asarray(run.retained_embedding[...]), np.nan)
 
 
-def read_coordinates(location: str | Path) -> np.ndarray:
+def read_coordinates(location: str | Path, part: Literal["init", "reference"]) -> np.ndarray:
     """Return the coordinates (N, d) in a file or store, NaN among them."""
     if "://" not in str(location) and not Path(str(location).partition("::")[0]).exists():
+        computed = COMPUTED_STARTS if part == "init" else COMPUTED_REFERENCES
         raise ConfigError(
-            f"init must be {', '.join(COMPUTED_STARTS)}, a run or a file of coordinates, got {str(location)!r}: "
+            f"{part} must be {', '.join(computed)}, a run or a file of coordinates, got {str(location)!r}: "
             "there is neither a run nor a file of this name"
         )
     coordinates = open_points(location)

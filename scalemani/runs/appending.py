@@ -99,7 +99,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
             params = params.with_values({"neighbors": {"method": AUTO}})
         if params.layout.objective is not None:
             source = with_earlier_start(source, before)
-            prepared = ("start_deviation", "exaggeration", "exaggerated_iterations", "exaggerated_momentum")
+            prepared = ("start_deviation", "early_exaggeration", "exaggerated_iterations", "exaggerated_momentum")
             start = {**dict.fromkeys(prepared), "init": INPUT_START, "freeze": freeze}
             params = params.with_values({"layout": start})
         seen = before.group(StoredPoints.STAGE).objects.intact(EXTREMES, RECORD_BYTES)  # None in older stores
@@ -125,6 +125,7 @@ def check_growing(run: Run, freeze: bool) -> None:
         (StoredWeights.STAGE in run.keys, "of points with weights", " with theirs"),
         (params.neighbors.method == INPUT_LISTS, "with neighbour lists of another library", " with theirs"),
         (params.landmarks.method in SIDE_DATA_LANDMARKS, "with landmarks that you passed", " with them"),
+        (params.layout.reference == INPUT_START, "with a reference that you passed", " with it and an init"),
         (run.is_component, "that has left out components", ", or with components.disconnected=connect"),
     ):
         if refused:

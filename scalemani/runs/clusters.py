@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.io.sources.labels import READERS
+from scalemani.io.sources.labels import READERS, checked_labels, open_labels
 from scalemani.runs.opened import Run
 from scalemani.store.run_store import RunStore
 
@@ -31,6 +31,16 @@ def with_clusters(labels: Any, run: Run | None) -> Any:
     if Path(labels).suffix.lower() in READERS or "::" in str(labels) or not Path(labels).is_dir():
         return labels
     return {f"clusters of {Path(labels).name}": clusters_of(Run(labels))} if RunStore(labels).is_marked else labels
+
+
+def labels_or_clusters(labels: Any, n_points: int, run: Run | None = None) -> np.ndarray:
+    """Return labels (N,) as `open_labels` does, or the clusters of a run where its folder is named.
+
+    `run` is that of `with_clusters`.
+    """
+    if isinstance(labels, str | Path) and (named := with_clusters(labels, run)) is not labels:
+        return checked_labels(next(iter(named.values())), str(labels), n_points, "label")
+    return open_labels(labels, n_points)
 
 
 def is_same_folder(location: str | Path, run: Run) -> bool:

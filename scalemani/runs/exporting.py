@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.stages import GRAPH, PRECOMPUTED
+from scalemani.config.stages import DOUBT, GRAPH, PRECOMPUTED
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.io.export import Progress, checked_target, export, write_rows
 from scalemani.io.export.anndata import Annotations, write_anndata
@@ -29,6 +29,7 @@ from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.side_data import map_points
 from scalemani.io.sources.stores import is_anndata
 from scalemani.runs.clusters import with_clusters
+from scalemani.runs.doubt import Doubt
 from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix
 from scalemani.runs.opened import Run
 from scalemani.runs.preprocessing.gaps import usable_rows
@@ -49,8 +50,9 @@ def annotations_of(run: Run) -> Annotations:
     The embedding is `obsm["X_METHOD"]`, `X_tsne` of t-SNE; distances and affinities are `obsp["distances"]` and
     `obsp["connectivities"]`, described by `uns["neighbors"]`; clusters are `obs["spectral_clustering"]`. Diffusion maps
     are also there as scanpy has them, `obsm["X_diffmap"]` and `uns["diffmap_evals"]`: eigenvectors of the symmetric
-    transition matrix, the constant one first. Where equal rows are one point, its affinities stand in the first of
-    these rows, and the others have none: what scanpy finds by `obsp["connectivities"]` is to be read at the first ones.
+    transition matrix, the constant one first. Scores of doubt are `obs["doubt_perturbation"]` and so on. Where equal
+    rows are one point, its affinities stand in the first of these rows, and the others have none: what scanpy finds by
+    `obsp["connectivities"]` is to be read at the first ones.
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
     coordinates: dict[str, Any] = {f"obsm/X_{name}": run.retained_embedding} if run.embeds else {}
@@ -69,6 +71,10 @@ def annotations_of(run: Run) -> Annotations:
         results[f"obsp/{key}"] = run.spread_matrix(matrix)
     if StoredClustering.STAGE in run.keys:
         results[f"obs/{name}"] = run.of_input(np.asarray(run.retained_labels[...]), UNKNOWN)
+    if DOUBT.name in run.keys:
+        columns = run.doubt_of_input().measured()
+        del columns["places"]
+        results |= {f"obs/doubt_{name}": values for name, values in columns.items()}
     if run.embeds:
         results[f"uns/{name}"] = {"params": parameters_of(run)}
     if matrices:
@@ -133,6 +139,7 @@ FORMATS = {  # by the name of the property of `Run`
     "affinities": Format(GROUPS, "affinities are a sparse matrix"),
     "landmarks": Format(TABLES, "landmarks have rows and points", ("row", "feature")),
     "curve": Format(TABLES, "a curve has iteration, objective and gradient_norm"),
+    "doubt": Format(TABLES, "doubt has several columns", Doubt._fields),
     "snapshots": Format(GROUPS, "snapshots are several embeddings"),
     "eigenvalues": Format(SUFFIXES, columns=("eigenvalue",)),
 }
@@ -149,9 +156,9 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         Where to. `embedding`, `labels` and `eigenvalues` go into .npy, .parquet or .zarr; an embedding and labels also
         into .csv, with the input row of each; the clusters of an image or video also into .png; `graph` into .npz
         (SciPy's CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has
-        it); `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is
-        there is not replaced: one that holds the same stays, anything else is refused. All that scanpy reads goes into
-        an AnnData, .h5ad or .zarr, next to what is in one that is there: see `annotations_of`.
+        it); `landmarks`, `curve` and `doubt` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that
+        is there is not replaced: one that holds the same stays, anything else is refused. All that scanpy reads goes
+        into an AnnData, .h5ad or .zarr, next to what is in one that is there: see `annotations_of`.
     what
         One of these names, or `anndata`. None: `anndata` for an .h5ad and for a .zarr that is an AnnData; else the
         graph of a run that ends in it, or the embedding.
@@ -186,7 +193,7 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     elif isinstance(result, Graph) and suffix == ".npz":
         matrix = GraphMatrix(run.retained_graph)
         SPARSE_WRITERS[suffix](run.spread_matrix(matrix) if run.fills_gaps else matrix, target)
-    elif isinstance(result, tuple):
+    elif isinstance(result, tuple | Graph):
         WRITERS[suffix](named_arrays(result, described, suffix), target)
     elif name == "embedding":
         export(result, path, progress)
@@ -289,6 +296,8 @@ def image_of(run: Run) -> tuple[int, int, int]:
 
 def named_arrays(result: Any, described: Format, suffix: str) -> dict[str, LazyRows]:
     """Return the arrays of a result that are there by their names, in a table by those of their columns."""
-    columns = described.columns if suffix == ".parquet" and described.columns else result._fields
-    named = zip(columns, result, strict=True)
+    of_graph = isinstance(result, Graph)
+    arrays = {"indices": result.indices, "distances": result.distances} if of_graph else result._asdict()
+    columns = described.columns if suffix == ".parquet" and described.columns else tuple(arrays)
+    named = zip(columns, arrays.values(), strict=True)
     return {column: lazy_rows(array, column) for column, array in named if array is not None}

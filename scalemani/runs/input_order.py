@@ -5,12 +5,13 @@ point as there were equal ones.
 """
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import EllipsisType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+import zarr
 
 from scalemani.engine.reading import ArrayReader
 from scalemani.io.export.writers import SparseMatrix, row_parts
@@ -41,14 +42,26 @@ class RowArray(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, requested: slice | EllipsisType, /) -> np.ndarray: ...
+    def __getitem__(self, requested: Any, /) -> np.ndarray: ...
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...
+    def __array__(self, dtype: Any = None, /, *, copy: bool | None = None) -> np.ndarray: ...
+
+
+class StoredRows(zarr.Array):
+    """An array of zarr that has a length, and of which a mask of rows can be read, as of NumPy's."""
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, requested: Any) -> Any:
+        if getattr(getattr(requested, "dtype", None), "kind", "") == "b" and requested.shape == self.shape[:1]:
+            requested = np.flatnonzero(requested)
+        return super().__getitem__(requested)
 
 
 def row_array(stored: ArrayReader) -> RowArray:
     """Return a stored array by rows; of what zarr reads its types say that it may be a number."""
-    array: Any = stored.zarr()
+    array: Any = StoredRows(stored.zarr().async_array)
     return array
 
 
@@ -144,7 +157,8 @@ class InputOrder:
         return self.work_rows[self.rows.points_at(rows)]
 
 
-class Graph(NamedTuple):
+@dataclass(frozen=True)
+class Graph:
     """The neighbour graph, rows and neighbours numbered in input order; both arrays read rows when they are requested.
 
     Where equal rows are one point, neighbours are other points, by the first row of each.
@@ -159,6 +173,9 @@ class Graph(NamedTuple):
     def tocsr(self) -> sp.csr_matrix:
         """Return the distances (N, N) in CSR form, in memory; neighbours at distance zero are stored entries."""
         return GraphMatrix(self).rows(0, self.indices.shape[0])
+
+    def __iter__(self) -> Iterator[RowArray]:
+        return iter((self.indices, self.distances))
 
 
 def graph_in_input_order(

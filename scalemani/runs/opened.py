@@ -1,7 +1,7 @@
 """A run as its store holds it, opened for reading: arrays in input order, parameters, records of finished stages."""
 
 import functools
-from dataclasses import dataclass
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,14 +10,18 @@ import numpy as np
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, Resolved, known_values
 from scalemani.config.stages import WEIGHTS, Route
+from scalemani.config.validation import check_count, check_seed
+from scalemani.engine.progress import Progress, progress_for
 from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.executor import bytes_of
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources import PointsSource
 from scalemani.io.sources.columns import in_order_of
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT, NO_CLASS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.runs.doubt import Doubt
 from scalemani.runs.input_order import (
     AffinityMatrix,
     Graph,
@@ -34,6 +38,7 @@ from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetric
 from scalemani.stages.arrays.embeddings import (
     StoredClustering,
     StoredDiffusionCoordinates,
+    StoredDoubt,
     StoredEmbedding,
     StoredLayout,
     StoredReduction,
@@ -41,13 +46,14 @@ from scalemani.stages.arrays.embeddings import (
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredDuplicates, StoredWorkPoints
-from scalemani.stages.table import of_method
+from scalemani.stages.table import arrays_of, of_method
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import COLUMNS, PLAN, RunStore
 
 if TYPE_CHECKING:
     from scalemani.audit.findings import Verification
+    from scalemani.kernels.stretch import Stretch
 
 # The stages of several methods that store an embedding, later ones first.
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)}
@@ -60,7 +66,8 @@ HOW_TO_GET = {
     StoredSymmetricAffinities.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
     StoredLandmarks.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
 }
-FOLDER = "stages"
+FEWEST_VERIFIED_ROWS = 10
+LEAST_MEMORY_TO_VERIFY = 2**28  # a block of wide points, and products with the rows drawn
 
 
 class LandmarksOfRun(NamedTuple):
@@ -127,6 +134,12 @@ class Run:
         names = [stage.name for stage in self.route if stage.name in self.keys]
         groups = {stage: self.group(stage) for stage in names}
         return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
+
+    @property
+    def next_stage(self) -> str:
+        """The first stage that is not complete, the empty text for a finished run."""
+        names = (stage.name for stage in self.route if stage.name in self.keys)
+        return next((name for name in names if not self.group(name).complete), "")
 
     @property
     def route(self) -> Route:
@@ -315,6 +328,28 @@ class Run:
         return Curve(iteration.astype(np.int64), objective.copy(), gradient_norm.copy())
 
     @property
+    def doubt(self) -> Doubt:
+        """How far the map may be believed at each point; NaN and False in rows with gaps.
+
+        Raises StoreError where it was not measured.
+        """
+        return self.doubt_of_input() if self.fills_gaps else self.retained_doubt
+
+    @property
+    def retained_doubt(self) -> Doubt:
+        """The doubt (M,) of the rows that were not left out."""
+        if StoredDoubt.STAGE not in self.keys:
+            raise StoreError(
+                f"{self.store.root} has no doubt of its points: scalemani doubt RUN measures it, or embed with "
+                "--set doubt.measured=true"
+            )
+        return Doubt.read(self._finished(StoredDoubt), self.order.of_results(slice(None)))
+
+    def doubt_of_input(self) -> Doubt:
+        """Return the doubt with all rows (N,) of the input, NaN and False in those that were left out."""
+        return self.retained_doubt.each(lambda one: self.of_input(one, False if one.dtype == bool else np.nan))
+
+    @property
     def snapshots(self) -> Snapshots:
         """The positions that a descent has stored on its way: `positions` (S, n_points, d) after `iteration` (S,)."""
         stored = self._finished(StoredLayout, "snapshots")
@@ -338,7 +373,12 @@ class Run:
         )
 
     def verify(
-        self, rows: int = 1000, memory: str | int = "4GB", seed: int | None = None, write: bool = True
+        self,
+        rows: int = 1000,
+        memory: str | int = "4GB",
+        seed: int | None = None,
+        write: bool = True,
+        verbose: bool = False,
     ) -> "Verification":
         """Audit the run: compute what it claims anew, by code that shares nothing with what made it.
 
@@ -352,6 +392,7 @@ class Run:
         seed : what rows are drawn by; None: a number that nobody knew before, which the result says
         write : whether the result is stored with the run, as `verification.json` and `verification.txt`, which
             `report` then shows
+        verbose : whether progress is shown on standard error
 
         Returns
         -------
@@ -366,9 +407,55 @@ class Run:
         StoreError
             Where the plan of the run is damaged.
         """
-        from scalemani.runs.verifying import verify_run
+        from scalemani.audit.verifying import verify, write_findings
 
-        return verify_run(self, rows, memory, seed, write)
+        n_rows, budget = check_count(rows, "rows", FEWEST_VERIFIED_ROWS), bytes_of(memory)
+        if budget < LEAST_MEMORY_TO_VERIFY:
+            raise ConfigError(f"memory must be at least {LEAST_MEMORY_TO_VERIFY} bytes for an audit, got {memory}")
+        descriptions, root = {stage: arrays_of(stage) for stage in self.keys}, str(self.store.root)
+        with progress_for(sys.stderr) if verbose else Progress() as progress:
+
+            def watch(done: int, total: int) -> None:
+                if done:
+                    progress.advance()
+                else:
+                    progress.start("verify", total, "check")
+
+            verification = verify(root, descriptions, n_rows, budget, check_seed(seed), watch)
+        if write:
+            write_findings(root, verification)
+        return verification
+
+    def stretch(self, n_neighbors: int | None = None, n_dimensions: int | None = None) -> "Stretch":
+        """Return how the embedding stretches at each point, rows in input order, NaN in rows that were left out.
+
+        The positions of a point and its neighbours are fitted by a linear map of their coordinates along the leading
+        principal directions of these neighbours in the data, as the metric of the run maps rows.
+
+        Parameters
+        ----------
+        n_neighbors : neighbours a point in the graph; None: 15, or all that the graph has
+        n_dimensions : m, those directions, at most the columns d of the embedding; None: d. Fewer where the data are a
+            surface in more columns, such as 2 for a sphere in three
+
+        Returns
+        -------
+        Stretch
+            `metric` (N, d, d), the dual pushforward metric; by how much the map enlarges `area` (N,), the `anisotropy`
+            (N,) of the ellipse that it makes of a circle, and the share that the linear map has `explained` (N,), all
+            float64. NaN too where the neighbours lie in fewer directions.
+
+        Raises
+        ------
+        ConfigError
+            For numbers out of range, and where points are compared by rows or as sets or there are none.
+        StoreError
+            For a run without an embedding or a graph, or that is not finished.
+        """
+        from scalemani.runs.stretching import stretch_of
+
+        by_point, points = stretch_of(self, n_neighbors, n_dimensions), self.rows.points_at(np.arange(len(self.rows)))
+        return type(by_point)(*(self.of_input(values[points], np.nan) for values in by_point))
 
     @property
     def order(self) -> InputOrder:
@@ -461,67 +548,3 @@ def poor_points(run: Run) -> np.ndarray:
     stored = run._finished(StoredAffinities)
     short = (stored.saturated.read() != 0) | (np.abs(stored.residuals.read()) > entropy_limit(run.params))
     return short[run.order.of_results(slice(None))]
-
-
-@dataclass(frozen=True)
-class StoredResult:
-    """What a store holds of one stage at one key.
-
-    Attributes
-    ----------
-    stage, key : str
-        The stage, and the digest of all that its result follows from.
-    complete : bool
-        Whether the stage has ended.
-    n_bytes : int
-        Bytes of what is committed.
-    used : bool
-        Whether the last run in the store reads or is this result.
-    params : dict
-        The stage's parameters; empty where the stage has not ended.
-    """
-
-    stage: str
-    key: str
-    complete: bool
-    n_bytes: int
-    used: bool
-    params: dict[str, Any]
-
-
-def list_results(run: Run) -> list[StoredResult]:
-    """Return all results in the store of a run, those of the last run first, each in the order of its stages."""
-    results, objects = [], run.store.objects
-    places = [(stage, key) for stage in objects.names(FOLDER) for key in objects.names(f"{FOLDER}/{stage}")]
-    for stage, key in places:
-        group = run.store.group(stage, key, run.dimensions.block_rows)
-        record = group.record if group.complete else {}
-        used = run.keys.get(stage) == key
-        results.append(StoredResult(stage, key, group.complete, group.committed_bytes, used, record.get("params", {})))
-    order = {stage: place for place, stage in enumerate(run.keys)}
-    return sorted(results, key=lambda one: (not one.used, order.get(one.stage, len(order)), one.stage))
-
-
-def remove_unused(run: Run) -> list[StoredResult]:
-    """Remove the results that the last run in the store does not use; return what was removed.
-
-    Raises
-    ------
-    ConfigError
-        For a run of the largest component, which starts from results of all points that its plan does not name.
-    StoreLockedError
-        Where another command works on the run.
-    """
-    if run.is_component:
-        raise ConfigError(
-            f"{run.store.root} holds a run of the largest component, which starts from results of all points: nothing "
-            "is removed; run it in a new folder to have less"
-        )
-    with run.store.locked():
-        unused = [result for result in list_results(run) if not result.used]
-        for result in unused:
-            path = f"{FOLDER}/{result.stage}/{result.key}"
-            run.store.objects.delete(f"{path}/complete.json")  # what is half removed counts as not there
-            run.store.objects.delete_below(f"{path}/marks")
-            run.store.objects.delete_below(path)
-    return unused

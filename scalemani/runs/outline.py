@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dask.utils import format_bytes
-
 from scalemani.config.functions import is_function, with_digest
 from scalemani.config.methods import PixelsExtension, PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows, no_coordinates
@@ -27,6 +25,8 @@ from scalemani.config.stages import (
     Route,
     Stage,
 )
+from scalemani.config.units import format_bytes
+from scalemani.descents.parts import parts_of
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.engine.memory_model import PROCESS_BYTES
@@ -127,6 +127,8 @@ def outline_run(
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
     params, notes, search = decide_parameters(requested, method, survey, stages)
+    if earlier is not None:
+        notes = ()  # the parameters are the resolved ones of the earlier run, which nobody requested
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.key.without] or [survey.content]
@@ -134,10 +136,15 @@ def outline_run(
         if earlier is not None and stage.key.continues:
             inputs += [earlier.keys[name] for name in stage.key.continues if name in earlier.keys]
             inputs.append(f"continued version {stage.key.continued_version}")
-        seed = params.seed if stage.seeded else None
-        content = json.dumps([stage.name, stage.key.version, stage_params(stage, params), seed, inputs], sort_keys=True)
-        keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
+        keys[stage.name] = key_of(stage, params, inputs)
     return Outline(method, requested, params, notes, stages, keys, survey, origins, earlier, search=search)
+
+
+def key_of(stage: Stage, params: Resolved, inputs: list[str]) -> str:
+    """Return the key of a stage's result by the keys of its inputs and digests of what else it reads."""
+    seed = params.seed if stage.seeded else None
+    content = json.dumps([stage.name, stage.key.version, stage_params(stage, params), seed, inputs], sort_keys=True)
+    return digest(content.encode())[:KEY_CHARACTERS]
 
 
 def with_known_function(requested: Parameters) -> Parameters:
@@ -230,8 +237,10 @@ def decide_parameters(
     check_components(used, survey, most, takes_kernel(method))
     check_against_data(used, survey.dimensions, names)
     if repulsion is not None:
-        make_repulsion(repulsion, objective_of(method).kernel, used.layout.tolerance)
+        make_repulsion(repulsion, objective_of(method, used.layout.dof).kernel, used.layout.tolerance)
         check_start(used, survey.dimensions.n_features)
+        for part in parts_of(used.layout):
+            part.check_parameters(used.layout, n_points, survey.side.weights is not None)
     for stage in route:
         if check := STAGES[stage.name].check_parameters:
             check(used)
@@ -329,7 +338,8 @@ def check_components(params: Resolved, survey: Survey, most: int | None, kernel:
 
 def repulsion_method(decided: Parameters, n_points: int) -> str:
     """Return how the repulsion of a descent is summed."""
-    layout, kernel = decided.layout, objective_of(str(decided.layout.objective)).kernel
+    layout = decided.layout
+    kernel = objective_of(str(layout.objective), layout.dof).kernel
     n_dims = decided.landmark_embedding.n_components or 0
     return chosen_method(layout.repulsion, kernel, n_points, n_dims, layout.exact_up_to)
 
@@ -338,9 +348,9 @@ def check_against_data(params: Resolved, dimensions: Dimensions, stages: Collect
     """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
     n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
     if k >= n_points:
+        smaller = "neighbors.n_neighbors" + " or affinities.perplexity" * ("affinities" in stages)
         raise DataError(
-            f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "
-            "neighbors.n_neighbors or affinities.perplexity"
+            f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller {smaller}"
         )
     if "neighbors" in stages and params.neighbors.method == "leaves" and dimensions.sparse:
         raise ConfigError("neighbors.method=leaves takes dense points, and these are sparse: take auto, or partition")
@@ -365,44 +375,63 @@ def check_against_data(params: Resolved, dimensions: Dimensions, stages: Collect
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
             f"{params.clustering.n_clusters}"
         )
+    if "clustering" in stages and (params.clustering.n_columns or 1) > params.n_components:
+        raise ConfigError(
+            f"clustering.n_columns must be at most landmark_embedding.n_components={params.n_components}, got "
+            f"{params.clustering.n_columns}"
+        )
 
 
 def check_start(params: Resolved, n_features: int) -> None:
-    """Refuse a start from principal components where there are none, or fewer than the embedding has dimensions."""
-    if params.layout.init != "pca":
+    """Refuse a start or reference of principal components where there are none, or fewer than dimensions."""
+    layout = params.layout
+    if layout.init == "pca":
+        name, instead = "layout.init", "take spectral or random"
+    elif layout.global_weight > 0 and layout.reference == "pca":
+        name, instead = "layout.reference", "take spectral, or give coordinates"
+    else:
         return
     if params.points.metric == PRECOMPUTED:
-        raise ConfigError(f"layout.init=pca needs points, and {params.precomputed_input}: take spectral or random")
+        raise ConfigError(f"{name}=pca needs points, and {params.precomputed_input}: {instead}")
     if compares_rows(params.points.metric):
-        raise ConfigError(
-            f"layout.init=pca needs coordinates, and {no_coordinates(params.points.metric)}: take spectral or random"
-        )
+        raise ConfigError(f"{name}=pca needs coordinates, and {no_coordinates(params.points.metric)}: {instead}")
     known = min(n_features, params.partition.sketch_dimensions)
     if params.n_components > known:
         raise ConfigError(
-            f"layout.init=pca has {known} principal components, of {n_features} features and "
+            f"{name}=pca has {known} principal components, of {n_features} features and "
             f"partition.sketch_dimensions={params.partition.sketch_dimensions}, and "
-            f"landmark_embedding.n_components={params.n_components} asks for more: take spectral or random"
+            f"landmark_embedding.n_components={params.n_components} asks for more: {instead}"
         )
 
 
 def check_input_start(params: Resolved, survey: Survey, stages: Collection[str]) -> None:
-    """Refuse a start where there is no descent or another start was requested, one of another width, and none."""
-    takes_coordinates = params.layout.init == INPUT_START
-    if survey.side.init is None:
-        if takes_coordinates and "layout" in stages:
+    """Refuse a start or reference without a descent, next to another one, of another width, and none."""
+    layout, side = params.layout, survey.side
+    another = f"layout.init={layout.init} asks for another start"
+    unpulled = "layout.global_weight is 0"
+    if layout.global_weight > 0:
+        unpulled = f"layout.reference={layout.reference} asks for another reference"
+    for part, coordinates, what, option, wanted, why in (
+        ("init", side.init, "start", "--init", layout.init == INPUT_START, another),
+        ("reference", side.reference, "reference", "--global-reference", layout.reference == INPUT_START, unpulled),
+    ):
+        if coordinates is None:
+            if wanted and "layout" in stages:
+                raise ConfigError(
+                    f"layout.{part}=given takes coordinates of a {what}: give a run or a file with {option} "
+                    f"({part}= in Python)"
+                )
+            continue
+        if "layout" not in stages or not wanted:
             raise ConfigError(
-                "layout.init=given takes coordinates to start from: give a run or a file with --init (init= in Python)"
+                f"coordinates were passed for the {what} of a descent, and "
+                f"{why if 'layout' in stages else 'there is none'}: leave out one of the two"
             )
-        return
-    if "layout" not in stages or not takes_coordinates:
-        what = f"layout.init={params.layout.init} asks for another start" if "layout" in stages else "there is none"
-        raise ConfigError(f"coordinates were passed for the start of a descent, and {what}: leave out one of the two")
-    if survey.side.init.coordinates.shape[1] != params.n_components:
-        raise ConfigError(
-            f"the start has {survey.side.init.coordinates.shape[1]} columns and the embedding "
-            f"landmark_embedding.n_components={params.n_components}: give as many"
-        )
+        if coordinates.coordinates.shape[1] != params.n_components:
+            raise ConfigError(
+                f"the {what} has {coordinates.coordinates.shape[1]} columns and the embedding "
+                f"landmark_embedding.n_components={params.n_components}: give as many"
+            )
 
 
 def check_pieces(params: Resolved, survey: Survey, method: str, stages: Collection[str]) -> None:

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from dask.utils import format_bytes
-
 from scalemani.config.params import Resolved
 from scalemani.config.stages import Stage
+from scalemani.config.units import format_bytes
 from scalemani.engine.context import DIMENSIONS
-from scalemani.engine.memory_model import PROCESS, PROCESS_BYTES, Budget, Disk, Memory
+from scalemani.engine.memory_model import OF_PROCESS, PROCESS_BYTES, Budget, Disk, Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
@@ -53,7 +52,7 @@ def fit(memory: Memory, processes: Sequence[Budget], n_blocks: int) -> Fit:
     The cache is what the smallest process that can hold a task has to spare.
     """
     blocks = max(n_blocks, 1)
-    held = Memory({PROCESS: PROCESS_BYTES}) + memory
+    held = Memory(OF_PROCESS) + memory
     without = held.with_cache(0)
     in_memory = all(process.fit(without) >= min(process.threads, blocks) for process in processes)
     if not in_memory:
@@ -78,7 +77,7 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
     short = sorted((name for name in fits if not fits[name].at_once), key=lambda name: -fits[name].memory.total())
     if not short:
         return
-    largest, several = fits[short[0]].memory.largest, len(processes) > 1
+    largest, several = max(fits[short[0]].memory.by_step.values(), key=Memory.total), len(processes) > 1
     least, most = largest.total(), max(process.memory or 0 for process in processes)
     of_block = int(sum(largest.task.values()))
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
@@ -86,12 +85,17 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
     shares, workers = (1 + len(processes), ", or the memory of the workers of a cluster") if several else (1, "")
     smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
     raise MemoryBudgetError(
-        f"stage {short[0]} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
-        f"process, {format_bytes(least - PROCESS_BYTES - of_block)} for what all tasks share, "
-        f"{format_bytes(of_block)} for a block of {block_rows} rows){others}; the budget"
-        f"{' of a process' if several else ''} is {format_bytes(most)}: raise --memory to "
-        f"{-(-least * shares // 10**6)}MB, which does for all stages{workers}{smaller}"
+        f"stage {short[0]} needs up to {megabytes(least)} with one task at a time ({megabytes(PROCESS_BYTES)} for the "
+        f"process, {megabytes(least - PROCESS_BYTES - of_block)} for what all tasks share, "
+        f"{megabytes(of_block)} for a block of {block_rows} rows){others}; the budget"
+        f"{' of a process' if several else ''} is {megabytes(most)}: raise --memory to "
+        f"{megabytes(least * shares)}, which does for all stages{workers}{smaller}"
     )
+
+
+def megabytes(n_bytes: int) -> str:
+    """Return a size in the unit in which budgets are written, rounded up."""
+    return f"{-(-n_bytes // 10**6)}MB"
 
 
 def yet_to_write(disk: Disk, dimensions: Dimensions, committed: int, mapped: int = 0) -> Disk:
@@ -173,19 +177,9 @@ class PlannedStage:
     disk: Disk
 
     @property
-    def tasks_in_one_process(self) -> int:
-        """How many tasks run at the same moment in one process."""
-        return self.fit.in_one_process
-
-    @property
     def memory(self) -> int:
         """The bytes of a process while the stage runs."""
-        return self.fit.memory.total(self.tasks_in_one_process)
-
-    @property
-    def at_once(self) -> int:
-        """How many tasks run at the same moment."""
-        return self.fit.at_once
+        return self.fit.memory.total(self.fit.in_one_process)
 
     def missing(self, n_blocks: int) -> str:
         """Return what is left to do, for people."""

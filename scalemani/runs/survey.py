@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from dask.utils import format_bytes
 
 from scalemani.config.limits import check_limit
 from scalemani.config.params import LANDMARKS
 from scalemani.config.params.by_stage import NeighborsParams
+from scalemani.config.units import format_bytes
 from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
 from scalemani.engine.context import PointsInput
 from scalemani.engine.memory_model import Batch, Memory

@@ -11,7 +11,7 @@ import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import REFINE
-from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.context import PointsInput, StageContext, StageTask
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.memory_model import Batch
@@ -203,7 +203,9 @@ def run_plan(target: WritableRun, plan: Plan) -> None:
     for position, planned in enumerate(plan.stages):
         target.lock.check()
         if only in (None, names[position]) or (outline.origins and position <= last):
-            run_stage(plan, planned, executor)
+            prepared = prepared_stage(plan, planned, executor)
+            if prepared is not None:
+                compute_stage(*prepared, executor, outline.survey.points)
         component = largest_component(plan) if position == last else None
         if component is not None:
             if only is None or names.index(only) >= position:
@@ -270,8 +272,8 @@ def forget_damaged(plan: Plan, target: WritableRun) -> None:
             planned.group.forget(damaged)
 
 
-def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
-    """Run one stage if it is not complete, on the inputs that are there now.
+def prepared_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> tuple[PlannedStage, StageTask] | None:
+    """Return a stage with its task on the inputs that are there now; None where it is complete.
 
     Parameters
     ----------
@@ -299,13 +301,26 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     if group.complete:
         for kind, message in stored_warnings(group):
             executor.progress.warn(message, kind)
-        return
+        return None
     planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
     fit = planned.fit
-    task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.cache, fit.in_memory, earlier)
-    batch, points = Batch(name, group.path, fit.memory), plan.outline.survey.points
-    context = StageContext(task, executor, planned.at_once, fit.in_one_process, batch, points)
+    return planned, StageTask(name, plan.dimensions, plan.params, inputs, group, fit.cache, fit.in_memory, earlier)
+
+
+def compute_stage(
+    planned: PlannedStage, task: StageTask, executor: Executor, points: PointsInput | None = None
+) -> None:
+    """Compute what is missing of a stage, and mark it complete with its record.
+
+    Parameters
+    ----------
+    task : of the stage, whose inputs are complete.
+    points : what the stage `points` reads, and side data; None for a stage that reads neither.
+    """
+    name, group, fit = task.stage, task.output, planned.fit
+    batch = Batch(name, group.path, fit.memory)
+    context = StageContext(task, executor, fit.at_once, fit.in_one_process, batch, points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)
     with PeakMemory() as peak:

@@ -30,7 +30,6 @@ from scalemani.kernels.affinities.entropic import (
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
-from scalemani.stages.shared.appended import take_earlier_blocks
 from scalemani.stages.shared.edges import edges_read, multiplicities
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
@@ -81,7 +80,7 @@ def run(context: StageContext) -> dict[str, Any]:
     weighted = stored_weights(task.inputs) is not None
     task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
     if task.earlier is not None and follows_earlier(task):
-        take_earlier_blocks(context, functools.partial(has_earlier_lists, task))
+        context.take_earlier_blocks(functools.partial(has_earlier_lists, task))
     graph = context.graph()
     graph.map_blocks(affinities_block)
     certify = entropic_certificates if task.params.affinities.kind == "entropic" else weight_certificates

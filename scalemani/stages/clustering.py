@@ -2,6 +2,9 @@
 
 Without points there are no landmarks: as many rows of the embedding, drawn at random, stand for them.
 Rows of the embedding are taken at unit length, so that k-means compares directions. Source: [LLL] 4.7 and 4.7.1.
+
+Of K well-separated clusters K - 1 eigenvectors, without the constant one, are nearly constant in each, and a gap of the
+eigenvalues follows them: of three and more the K-th is left out where it lies above such a gap.
 """
 
 import functools
@@ -74,7 +77,17 @@ def run(context: StageContext) -> dict[str, Any]:
     graph.map_blocks(labels_block)
     sizes = graph.compute(graph.fold_blocks(sizes_in_block, operator.add))
     passes, moved = int(output.passes.read()), float(output.moved.read())
-    certificates = {"passes": passes, "settled": moved <= params.settled, "sizes": sizes.tolist()}
+    if n_empty := int(np.count_nonzero(sizes == 0)):
+        context.warn(
+            f"{task.stage}: {n_empty} of {len(sizes)} clusters have no points: the embedding tells fewer apart; lower "
+            "clustering.n_clusters"
+        )
+    certificates = {
+        "columns": cut.width,
+        "passes": passes,
+        "settled": moved <= params.settled,
+        "sizes": sizes.tolist(),
+    }
     return {**certificates, **warn_of_pieces(context, cut)} if cut.n_pieces > 1 else certificates
 
 
@@ -106,24 +119,35 @@ def cut_of(task: StageTask) -> Cut:
 
     Of more pieces, each joins the group that has the fewest points so far, the largest first.
     """
-    n_clusters, width, stored = (
-        task.params.clustering.n_clusters,
-        task.params.n_components,
-        task.stored(StoredEmbedding),
-    )
+    n_clusters, width = task.params.clustering.n_clusters, task.params.n_components
+    stored = task.stored(StoredEmbedding)
     if not stored.in_pieces:
         one = np.zeros(1, np.int32)
-        return Cut(n_clusters, width, np.broadcast_to(one, task.dimensions.n_points), one)
+        return Cut(
+            n_clusters, columns_for(task, n_clusters, width), np.broadcast_to(one, task.dimensions.n_points), one
+        )
     pieces = stored.pieces.read_once()
     sizes = np.bincount(pieces)
     left = n_clusters - len(sizes) + 1
     if left >= 1:
-        return Cut(left, min(width, left), pieces, np.append(0, np.arange(left, n_clusters)).astype(np.int32))
+        others = np.append(0, np.arange(left, n_clusters)).astype(np.int32)
+        return Cut(left, columns_for(task, left, min(width, left)), pieces, others)
     groups, points = np.empty(len(sizes), np.int32), np.zeros(n_clusters, np.int64)
     for piece, size in enumerate(sizes.tolist()):
         groups[piece] = np.argmin(points)
         points[groups[piece]] += size
-    return Cut(1, width, pieces, groups)
+    return Cut(1, 1, pieces, groups)
+
+
+def columns_for(task: StageTask, n_clusters: int, width: int) -> int:
+    """Return how many of `width` columns k-means takes: as requested, or all, of K for K clusters none beyond a gap."""
+    params = task.params.clustering
+    if params.n_columns is not None:
+        return min(params.n_columns, width)
+    values = task.stored(StoredEmbedding).eigenvalues.read_once()
+    # Of two clusters one column would be left, and of its rows at unit length no more than a sign.
+    beyond = width == n_clusters > 2 and values[width - 1] >= params.gap * max(values[width - 2], 0.0)
+    return width - 1 if beyond else width
 
 
 def warn_of_pieces(context: StageContext, cut: Cut) -> dict[str, Any]:
@@ -143,7 +167,7 @@ def landmark_coordinates(task: StageTask, cut: Cut) -> np.ndarray:
     """Return the coordinates (L, d) of the landmarks; of rows of what is cut, drawn at random, where there are none."""
     embedding = task.stored(StoredEmbedding).embedding
     if cut.n_pieces == 1 and StoredLandmarks.STAGE in task.inputs:
-        return task.stored(StoredLandmarks).coordinates_in(embedding)
+        return task.stored(StoredLandmarks).coordinates_in(embedding)[:, : cut.width]
     rows = np.flatnonzero(cut.pieces == 0)
     chosen = sample_rows(task.params.seed, "clustering/rows", len(rows), task.params.n_landmarks)
     return embedding.gather(rows[chosen])[:, : cut.width]

@@ -30,7 +30,7 @@ def disk(sizes: Sizes) -> Disk:
 
 def run(context: StageContext) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up; vectors on reused graphs are reused too."""
-    task, workspace = context.task, context.workspace()
+    task, workspace = context.task, context.workspace
     stored = task.stored(StoredCoarseGraphs)
     if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
         vectors = reused_vectors(task, stored)

@@ -33,7 +33,7 @@ from scalemani.kernels.spectral.coarsening import (
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredCoarseGraphs, level_folder
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.appended import rows_of_appended
+from scalemani.stages.shared.edges import rows_of_appended
 
 # Shares of W, as s, the share of edges that go one way, asks for. Of W of points with s = 0.12, 0.45, 0.68 and 0.74 are
 # left: in sums of the rows of a tile 0.30, 0.53, 0.88 and 0.93; in the first coarse graph 0.25, 0.48, 0.79 and 0.88; in
@@ -91,7 +91,7 @@ def disk(sizes: Sizes) -> Disk:
 
 def run(context: StageContext) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
-    workspace = context.workspace()
+    workspace = context.workspace
     reused = None if context.task.earlier is None else reused_graphs(context, workspace)
     if reused is not None:
         labels, levels, made_of = reused

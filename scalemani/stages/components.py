@@ -117,7 +117,7 @@ def pairs_at_once(sizes: Sizes) -> int:
 def run(context: StageContext) -> dict[str, Any]:
     """Count the components, then by `disconnected`: bridge them, select the largest, leave them, or raise an error."""
     task = context.task
-    empty = context.workspace().empty
+    empty = context.workspace.empty
     parts, roots = components_of_graph(task, empty)
     n_components, disconnected = len(parts.sizes), task.params.components.disconnected
     largest = np.sort(parts.sizes)[::-1][:REPORTED_SIZES].tolist()

@@ -11,8 +11,6 @@ from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 
-COPIES_OF_NUMBERS, COPIES_OF_DISTANCES = 2.5, 2  # of a source block, gathered, and translated
-
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the row numbers take, a run of one block, and what a run over all blocks would."""

@@ -14,12 +14,13 @@ from scalemani.kernels.landmarks.nearest import (
     nearest_landmarks,
     prepare_landmarks,
 )
-from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
+from scalemani.kernels.landmarks.weights import combined_among, reconstruction_errors
 from scalemani.kernels.rows.compressed import dense_tiles
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights
 from scalemani.stages.arrays.points import points_in_order
-from scalemani.stages.shared.compared_rows import compared
+from scalemani.stages.shared.landmark_maps import combining_of
+from scalemani.stages.shared.tiled_search import compared
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -35,7 +36,6 @@ def memory(sizes: Sizes) -> Memory:
             "landmarks, and those of them that fix the sketches": 2 * array(chosen, n_landmarks, features),
             "axes of their sketches, as spanned and orthonormal": 2 * array("float64", features, width),
             "Gram matrix and its eigenvectors": 2 * array("float64", order, order),
-            "sketches of the landmarks": array("float32", n_landmarks, width),
         },
         task={
             "points of a block, with what decoding takes": 1.5 * rows * dimensions.row_bytes,
@@ -93,10 +93,10 @@ def landmark_weights_block(task: StageTask, block: int) -> Arrays:
 
 def weights_of_rows(task: StageTask, points: np.ndarray) -> Arrays:
     """Return the rows of Z of some points (n, D)."""
-    landmarks = task.stored(StoredLandmarks).points.read_once()
-    indices, _ = nearest_landmarks(points, task.once(read_prepared_landmarks), task.params.landmark_neighbors)
-    values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
-    errors = reconstruction_errors(points, landmarks, indices, values)
+    prepared, combining = task.once(read_prepared_landmarks), combining_of(task.params)
+    near = nearest_landmarks(points, prepared, combining.n_neighbors)
+    indices, values = combined_among(points, prepared, combining, *near)
+    errors = reconstruction_errors(points, prepared.landmarks, indices, values)
     return {
         StoredLandmarkWeights.indices: indices,
         StoredLandmarkWeights.values: values,

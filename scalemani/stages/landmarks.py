@@ -4,14 +4,14 @@ Landmarks off the data are stored with their anchors, the points nearest to them
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 
 from scalemani.config.methods import LandmarkExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.config.params.fields import values_in
-from scalemani.config.stages import DRAWN_LANDMARKS, INPUT_LANDMARKS, LANDMARK_ROWS
+from scalemani.config.stages import INPUT_LANDMARKS, LANDMARK_ROWS, DrawnRule
 from scalemani.engine.context import StageContext
 from scalemani.engine.memory_model import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
@@ -82,7 +82,7 @@ def memory(sizes: Sizes) -> Memory:
     if rule := rule_of_method(landmark_params.method):
         return held + Memory(rule.memory(sizes))
     chosen = {}
-    if landmark_params.method in DRAWN_LANDMARKS:
+    if landmark_params.method in get_args(DrawnRule):
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
         chosen["points drawn, as read and in the order drawn"] = 2 * array(dtype, n_drawn, features)
     else:

@@ -24,7 +24,7 @@ def memory(sizes: Sizes) -> Memory:
     """Return what training the models on a sample takes, and what finding the cells of a block does."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
     features, row, cells = dimensions.n_features, dimensions.row_bytes, sizes.n_cells
-    n_sampled = min(params.partition.sample_points, dimensions.n_points)
+    n_sampled = sizes.partition_sample
     n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
     order, sampled = min(n_basis, features), min(sketched_together(dimensions), n_sampled)
     # In float64; many features of sparse points stay sparse: transposed too, and what takes part in a product.
@@ -118,7 +118,8 @@ def trained_models(context: StageContext, step: int) -> tuple[SketchBasis, np.nd
     """Return the mean, the axes and the centroids that a sample of the points gives, read `step` rows at a time."""
     task = context.task
     params, dimensions = task.params.partition, task.dimensions
-    rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, params.sample_points)
+    sizes = Sizes(dimensions, task.params)
+    rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, sizes.partition_sample)
     chosen = rows_of_basis(len(rows), dimensions.n_features, params.most_basis_rows)
     sample = gathered_rows(context, rows) if len(rows) <= step else None
     basis = fit_sketch(
@@ -127,8 +128,7 @@ def trained_models(context: StageContext, step: int) -> tuple[SketchBasis, np.nd
     parts = (gathered_rows(context, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])
     draws = generator(task.params.seed, "partition/cells")
-    n_cells = Sizes(dimensions, task.params).n_cells
-    centroids = train_cells(sketches, n_cells, draws, over=context.executor.over)
+    centroids = train_cells(sketches, sizes.n_cells, draws, over=context.executor.over)
     return basis, centroids
 
 

@@ -13,7 +13,6 @@ from scalemani.io.sources import PointsSource
 from scalemani.io.sources.base import read_rows
 from scalemani.kernels.rows.metrics import COPIES_OF_MAPPED, COPIES_OF_NONZEROS, EUCLIDEAN, PRECOMPUTED, rows_at_once
 from scalemani.stages.arrays.points import FEATURES, StoredPoints, check_unchanged
-from scalemani.stages.shared.appended import take_earlier_blocks
 from scalemani.store.objects import RECORD_BYTES
 from scalemani.store.schema import RowArray
 
@@ -61,7 +60,7 @@ def run(context: StageContext) -> dict[str, Any]:
         task.output.write_whole(StoredPoints.SPARSE.features(task.dimensions.n_features), FEATURES)
     else:
         task.output.create(task.dimensions.n_points, arrays(task.dimensions))
-        take_earlier_blocks(context)
+        context.take_earlier_blocks()
     if context.executor.reads_on_workers(points.source):
         task.output.objects.set_json(SURVEY, {"tiles": points.tile_digests})
         context.map_blocks(functools.partial(read_anywhere, points.source))

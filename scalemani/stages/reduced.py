@@ -35,7 +35,6 @@ from scalemani.stages.shared.landmark_maps import (
 # Of the products of a row of W with Z, so many fall on separate entries: 0.04 on surfaces, 0.23 on digits and on
 # counts of words, 0.42 without any structure.
 DISTINCT_OF_ROW = 0.9  # for each neighbour of a point and landmark of it, of which W has up to two
-COPIES_OF_W, COPIES_OF_Z, COPIES_OF_PRODUCT, COPIES_OF_PART = 2, 3, 1.5, 3  # as scipy makes products of them
 PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other

@@ -19,7 +19,6 @@ from scalemani.kernels.arrays.grouping import group_large
 from scalemani.kernels.neighbors.cells import CellRanges
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
-from scalemani.stages.shared.appended import take_earlier_blocks
 
 RANGE_ROWS = 2**26  # of block ranges at work in a process, at most: their row numbers take 2 GB
 # Times as many points as were sorted by cell, and ranges of rows a cell: what reads rows near each other then still has
@@ -95,7 +94,7 @@ def run(context: StageContext) -> dict[str, Any]:
         most = RANGE_ROWS // dimensions.block_rows // context.in_one_process
         context.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // context.at_once)))
     else:
-        take_earlier_blocks(context)
+        context.take_earlier_blocks()
         context.map_blocks(appended_block)
     return {}
 
@@ -112,7 +111,7 @@ def order_of(context: StageContext) -> Arrays:
     n_cells = len(partition.centroids.read())
     extended = None if task.earlier is None else extended_order(task.earlier, partition.cells.read(), n_cells)
     if extended is None:
-        order, offsets = group_large(partition.cells.read_rows, n_points, n_cells, context.workspace().empty)
+        order, offsets = group_large(partition.cells.read_rows, n_points, n_cells, context.workspace.empty)
         return {stored.input_rows: order, stored.cell_offsets: offsets}
     order, (offsets, of_cells) = extended
     return {stored.input_rows: order, stored.stretch_offsets: offsets, stored.stretch_cells: of_cells}

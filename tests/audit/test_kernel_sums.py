@@ -6,7 +6,8 @@ import scipy.spatial
 
 from scalemani.audit.kernel_sums import all_sums
 
-KERNELS = {"student": lambda squares: 1 / (1 + squares), "gaussian": lambda squares: np.exp(-squares)}
+KERNELS = {"student": lambda squares: 1 / (1 + squares), "gaussian": lambda squares: np.exp(-squares),
+           0.5: lambda squares: (1 + 2 * squares) ** -0.5}  # fmt: skip
 MEMORY = 2 * 10**9
 
 

@@ -1,6 +1,7 @@
 """What an audit returns, prints, writes and refuses, and that it shares nothing with what it judges."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,8 +68,10 @@ def test_an_audit_loads_nothing_of_what_it_judges():
 
 def test_the_command_prints_and_writes_what_it_found(right, scalemani, tmp_path):
     run = Forged(right("graph"), tmp_path / "run").root
-    status, told, _ = scalemani("verify", run, "--rows", "50", "--seed", "3")
+    status, told, progress = scalemani("verify", run, "--rows", "50", "--seed", "3")
     assert status == 0
+    assert re.search(r"verify: \d+ checks to do\n", progress)
+    assert scalemani("verify", run, "--rows", "50", "--seed", "3", "--quiet") == (0, told, "")
     assert "recall, distinct true neighbours of 50 rows" in told
     found = json.loads((run / "verification.json").read_text())
     assert (found["ok"], found["seed"], found["rows"]) == (True, 3, 50)

@@ -789,6 +789,11 @@ def three_points_moved(run: Forged) -> None:
     run.change("layout", "embedding", act)
 
 
+@of("pulled", "reference_distance")
+def another_reference(run: Forged) -> None:
+    run.change("layout", "reference", lambda reference: reference[::-1].copy())
+
+
 @of("elastic")
 def positions_of_another_strength(run: Forged) -> None:
     run.change("layout", "embedding", lambda positions: 0.8 * positions)
@@ -833,6 +838,11 @@ def paths_that_are_shorter(run: Forged) -> None:
 @of("isomap")
 def landmarks_scaled_otherwise(run: Forged) -> None:
     run.change("isomap", "vectors", lambda vectors: vectors @ turn(3.0, vectors.shape[1]))
+
+
+@of("combined-isomap")
+def coordinates_of_another_length(run: Forged) -> None:
+    run.change("combined_isomap", "eigenvalues", lambda values: 1.1 * values)
 
 
 @of("image")

@@ -235,6 +235,9 @@ CLAIMS = {
         "residual", "residual_error", "residual_variance", "points_residual_variance",
         "points_residual_variance_error", "least_eigenvalue",
     ),
+    ("combined-isomap", "combined_isomap"): (
+        "residual", "residual_error", "points_residual_variance", "points_residual_variance_error",
+    ),
     ("refine", "embedding"): (
         "residual", "eigengap", "eigengap_error_bound", "angle_bound", "eigenvalue_error_bound", "resolved_angle_bound",
     ),

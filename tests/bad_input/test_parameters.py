@@ -87,7 +87,7 @@ def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
         (["--memory", "lots"], ["such as 4GB", "'lots'"]),
         (["--memory=-1GB"], ["above zero, such as 4GB"]),
         (["--memory", "0"], ["above zero, such as 4GB"]),
-        (["--memory", "100MB"], ["the budget is 95.37 MiB: raise --memory to", "for all stages"]),
+        (["--memory", "100MB"], ["the budget is 100MB: raise --memory to", "for all stages"]),
         (["--workers", "0"], ["workers must be an integer >= 1, got 0"]),
         (["--wait", "-1"], ["wait must be seconds, zero or more, got -1"]),
         (["--wait", "nan"], ["wait must be seconds, zero or more, got nan"]),

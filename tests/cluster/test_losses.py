@@ -19,6 +19,7 @@ import psutil
 import pytest
 from distributed import Client, KilledWorker
 
+from scalemani.config.limits import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.config.params import Parameters
 from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.engine.graph import TaskGraph
@@ -27,7 +28,6 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.workers import cluster as tasks
 from scalemani.engine.workers.clients import described_workers
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run

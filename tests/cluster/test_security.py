@@ -17,9 +17,9 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
+from scalemani.config.limits import ClusterTimeouts
 from scalemani.engine.workers import clients
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.timeouts import ClusterTimeouts
 from scalemani.errors import ConfigError, SchedulerLostError
 
 MADE_BY = Path(__file__).parents[2] / "deploy" / "dask.sh"

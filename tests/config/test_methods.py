@@ -11,6 +11,7 @@ import scalemani as sm
 from scalemani.config.methods import (
     METHODS,
     CheckExtension,
+    DescentExtension,
     FieldsExtension,
     LandmarkExtension,
     MeaningsExtension,
@@ -81,6 +82,7 @@ PARTS_OF = {
     LandmarkExtension: ("select", "memory", "check"),
     RepulsionExtension: ("for_tolerance", "by_number", "field"),
     OrderExtension: ("__call__",),
+    DescentExtension: ("check_parameters", "held", "prepared", "direction", "certificates"),
     PixelsExtension: (
         *("takes_image", "image", "n_neighbors", "follow_image"),
         *("stored_nonzeros", "memory", "write", "stored_rows"),

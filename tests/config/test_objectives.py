@@ -59,7 +59,7 @@ def test_a_row_and_a_class_are_all_that_an_objective_takes(tmp_path):
 
 @pytest.mark.parametrize("method", OBJECTIVES)
 def test_every_face_knows_every_objective(method, scalemani):
-    assert ROUTES[method][-1].name == "layout"
+    assert "layout" in [stage.name for stage in ROUTES[method]]
     assert LayoutParams(objective=method).objective == method
     assert f'"{method}" | {OBJECTIVES[method].formula[0]} |' in sm.objective.__doc__
     estimator = getattr(sm, OBJECTIVES[method].estimator)

@@ -13,19 +13,17 @@ from scalemani.config.params import names_of_parameters
 from scalemani.config.routes import ROUTES
 from scalemani.errors import ConfigError
 
-GUIDE = Path(__file__).parents[2] / "pipelines/docs/guides/nonlinear.md"
+PAGE = Path(__file__).parents[2] / "pipelines/docs/coming_from.md"
 POINTS = np.random.default_rng(0).normal(size=(60, 3))
 PARAMETERS = {  # name elsewhere: argument or setting here
     "n_jobs": "workers",
     "n_iter": "max_iter",
-    "early_exaggeration": "exaggeration",
     "angle": "layout.tolerance",
     "theta": "layout.tolerance",
     "initialization": "init",
     "n_init": "clustering.n_restarts",
     "gamma": "affinities.sigma",
-    "min_dist": "strength",
-    "dof": "strength",
+    "min_dist": "exaggeration",
     "seed": "random_state",
     "callbacks_every_iters": "callbacks_every",
 }
@@ -49,8 +47,8 @@ def test_estimators_say_what_an_argument_of_another_library_is_called(name, word
         sm.TSNE(**{name: 3})
 
 
-@pytest.mark.parametrize(("name", "word"), {**PARAMETERS, "n_iter": "layout.max_iterations", "dof": "layout.strength",
-                                            "min_dist": "layout.strength"}.items())  # fmt: skip
+@pytest.mark.parametrize(("name", "word"), {**PARAMETERS, "n_iter": "max_iter",
+                                            "min_dist": "exaggeration"}.items())  # fmt: skip
 @pytest.mark.parametrize("stage", ["", "layout."])
 def test_settings_say_what_a_parameter_of_another_library_is_called(name, word, stage):
     if name == "seed":
@@ -61,7 +59,7 @@ def test_settings_say_what_a_parameter_of_another_library_is_called(name, word, 
 
 def test_functions_with_settings_and_grids_say_it_too():
     affinities = np.exp(-((POINTS[:, None] - POINTS) ** 2).sum(axis=2))
-    with pytest.raises(ConfigError, match=r"settings has no 'angle': here it is layout\.tolerance"):
+    with pytest.raises(ConfigError, match=r"settings has no 'angle': here it is settings\['layout\.tolerance'"):
         sm.minimize(affinities, method="t-sne", settings={"angle": 0.5})
     with pytest.raises(ConfigError, match="TSNE has no parameter 'n_iter': here it is max_iter"):
         sm.tune(sm.TSNE(), {"n_iter": [10]}, POINTS)
@@ -76,7 +74,7 @@ def test_functions_with_settings_and_grids_say_it_too():
         (["embed", "--set", "gamma=3"], r"unknown stage 'gamma': here it is affinities\.sigma"),
         (["embed", "--set", "layout.angle=3"], r"unknown parameter layout\.angle: here it is layout\.tolerance"),
         (["info", "--n-jobs", "3"], r"No such option: --n-jobs \("),  # which has no workers
-        (["embed", "--min-dist", "0.1"], r"--min-dist: here it is --set layout.strength=VALUE \(kernels have no shape"),
+        (["embed", "--min-dist", "0.1"], r"--min-dist: here it is --set layout.late_exaggeration=VALUE \(above 1"),
         (["embed", "--method", "umap"], r"unknown method 'umap': here it is t-sne \(UMAP is no method here"),
         (["tune", "--method", "TSNE"], "unknown method 'TSNE': here it is t-sne; allowed: "),
         (["embed", "--metric", "Cosine"], "did you mean 'cosine'"),
@@ -95,14 +93,16 @@ def test_methods_and_classes_of_other_libraries_lead_to_ours():
     assert all(ours.name in ROUTES for ours in OTHER_METHODS.values())
     assert not set(OTHER_METHODS) & set(ROUTES)
     assert {method_here(name).name for name in ("t_SNE", "FIt-SNE", "openTSNE", "UMAP")} == {"t-sne"}
+    assert {method_here(name).name for name in ("Leiden", "louvain", "clustering")} == {"spectral-clustering"}
     for name, ours in OTHER_CLASSES.items():
         assert hasattr(sm, ours.name)
         with pytest.raises(AttributeError, match=f"no attribute '{name}': here it is {ours.name}"):
             getattr(sm, name)
 
 
-def test_the_guide_has_the_names_that_it_says_are_answered():
-    rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", GUIDE.read_text(), re.MULTILINE)
+def test_the_page_has_the_names_that_it_says_are_answered():
+    table = PAGE.read_text().partition("## Names of parameters")[2]
+    rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", table, re.MULTILINE)
     theirs = {name for _, right in rows for name in re.findall(r"`(\w+)`", right)} - {"None"}
     assert {"n_jobs", "angle", "n_init", "min_dist"} <= theirs
     assert theirs - set(OTHER_NAMES) - names_of_ours() == {"y"}

@@ -16,7 +16,7 @@ from scalemani.descents.force_errors import (
     adapt_tolerance,
     errors_of,
     force_errors,
-    measured_errors,
+    measured_gradients,
     numbers_near,
 )
 from scalemani.descents.phases import Phase, descend
@@ -42,6 +42,10 @@ def pairs_in_clusters():
     half = sp.csr_matrix((np.ones(len(first), np.float32), (first, first + 1)), shape=(6000, 6000))
     matrix = sp.csr_matrix(half + half.T)
     return AffinityRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
+
+
+def measured_errors(*sums_and_positions, **options):
+    return measured_gradients(*sums_and_positions, **options).errors
 
 
 def exact_gradients(positions, rows):

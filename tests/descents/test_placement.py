@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.objectives import OBJECTIVES, objective_of
 from scalemani.descents import placement
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import make_repulsion
@@ -15,10 +15,11 @@ KERNELS = {
     "gaussian": lambda squares: np.exp(-squares),
     "student": lambda squares: 1 / (1 + squares),
     "epanechnikov": lambda squares: np.maximum(1 - squares, 0),
+    0.5: lambda squares: (1 + 2 * squares) ** -0.5,
 }
 
 
-def problem_of(method, repulsion="exact", strength=None):
+def problem_of(method, repulsion="exact", strength=None, dof=1.0):
     """Return new points among three clusters of sources, each drawn to sources near one of them, unequally."""
     draws = np.random.default_rng(5)
     centers = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
@@ -26,7 +27,7 @@ def problem_of(method, repulsion="exact", strength=None):
     chosen = sources[draws.permutation(N_SOURCES)[:N_NEW]]
     neighbors = np.argsort(((chosen[:, np.newaxis] - sources) ** 2).sum(axis=2), axis=1)[:, 1 : K + 1]
     affinities = draws.dirichlet(np.ones(K), size=N_NEW)
-    objective = OBJECTIVES[method]
+    objective = objective_of(method, dof)
     fixed = FixedSources(make_repulsion(repulsion, objective.kernel, 1e-6), sources)
     asked = STRENGTHS.get(method, 1.0) if strength is None else strength
     return PlacementProblem(objective, asked, fixed, sources, neighbors, affinities)
@@ -35,8 +36,9 @@ def problem_of(method, repulsion="exact", strength=None):
 def plain_value(problem, row, position):
     """E'(x) = sum p a(d^2) + strength S, or strength log S: eq. (5.9) of the thesis, halved."""
     drawn = ((position - problem.sources[problem.neighbors[row]]) ** 2).sum(axis=1)
-    pull = drawn if problem.objective.attraction == "quadratic" else np.log(1 + drawn)
-    push = KERNELS[problem.objective.kernel](((position - problem.sources) ** 2).sum(axis=1)).sum()
+    kernel = KERNELS[problem.objective.kernel]
+    pull = drawn if problem.objective.attraction == "quadratic" else -np.log(kernel(drawn))
+    push = kernel(((position - problem.sources) ** 2).sum(axis=1)).sum()
     push = push if problem.objective.combine == "sum" else np.log(push)
     return problem.affinities[row] @ pull + problem.strength * push
 
@@ -49,10 +51,12 @@ def slope_at(problem, row, position):
     )
 
 
-@pytest.mark.parametrize("method", [name for name in OBJECTIVES if name != "epanechnikov-ee"])
+@pytest.mark.parametrize(
+    ("method", "dof"), [*((name, 1.0) for name in OBJECTIVES if name != "epanechnikov-ee"), ("t-sne", 0.5)]
+)
 @pytest.mark.parametrize("repulsion", ["exact", "grid"])
-def test_each_new_point_comes_to_a_minimum_of_its_own_objective(method, repulsion):
-    problem = problem_of(method, repulsion)
+def test_each_new_point_comes_to_a_minimum_of_its_own_objective(method, dof, repulsion):
+    problem = problem_of(method, repulsion, dof=dof)
     placed = place_points(problem).positions
     for row, position in enumerate(placed):
         start = problem.sources[problem.neighbors[row, 0]]

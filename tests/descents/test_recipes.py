@@ -21,6 +21,13 @@ def test_t_sne_is_exaggerated_first():
     assert (early.momentum, late.momentum) == (0.9, 0.9)
 
 
+def test_late_exaggeration_lasts_after_the_early_one_with_its_learning_rate():
+    early, late = phases_of(resolved("t-sne", late_exaggeration=4.0), 70_000)
+    assert (early.exaggeration, late.exaggeration) == (12.0, 4.0)
+    assert (early.length, late.length) == (70_000 / 12, 70_000 / 4)
+    assert [phase.exaggeration for phase in phases_of(resolved("s-sne", late_exaggeration=2.0), 9)] == [2.0]
+
+
 def test_the_momentum_of_the_exaggeration_is_its_own_where_it_is_given():
     def momenta(**values):
         return [phase.momentum for phase in phases_of(resolved("t-sne", **values), 70_000)]

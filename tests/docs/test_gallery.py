@@ -36,6 +36,11 @@ def test_there_is_a_gallery():
     assert len(EXAMPLES) >= LEAST_EXAMPLES
 
 
+def test_every_example_draws():
+    """The gallery shows a placeholder where one does not."""
+    assert [path.name for path in EXAMPLES if "plt." not in path.read_text()] == []
+
+
 def test_all_examples_have_their_turn(monkeypatch):
     monkeypatch.delenv("SCALEMANI_GALLERY", raising=False)
     assert sorted(example for number in range(EVERY) for example in chosen(EXAMPLES, number)) == EXAMPLES

@@ -1,46 +1,69 @@
 """The pages of the site: their code runs as written, and messages that they explain are those of the package."""
 
 import ast
+import contextlib
+import importlib
 import re
 import shlex
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 import matplotlib
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "pipelines" / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "built" not in page.parts)
-BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # others are shown, not run
+sys.path.insert(0, str(DOCS))
+try:
+    page_code = importlib.import_module("page_code")
+finally:
+    sys.path.remove(str(DOCS))
+SAVED = re.compile(r'scalemani plot \S+ ([\w-]+\.png)|(?:savefig\(|path=)"([\w-]+\.png)"')
+WITH_CODE = [page for page in PAGES if any(page_code.blocks(page))]
 
 
-def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the blocks of code of a page: the line before it, whether it is Python or commands, and the code."""
-    text = page.read_text()
-    for found in BLOCK.finditer(text):
-        yield text[: found.start()].count("\n") + 1, found[1], found[2]
-
-
-def commands(code: str) -> list[list[str]]:
-    """Return the arguments of every command of a block, one a line unless a backslash ends it."""
-    lines = code.replace("\\\n", " ").splitlines()
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))], ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs_as_written(page, scalemani, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_as_written_and_draws_its_pictures(page, scalemani, tmp_path, monkeypatch):
     matplotlib.use("agg")
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": page.stem}
-    for line, kind, code in blocks(page):
-        if kind == "python":
-            exec(compile("\n" * line + code, page, "exec"), namespace)
-            continue
-        for program, *arguments in commands(code):
-            assert program == "scalemani", f"{page}:{line}: what else is run is shown as console"
-            status, _, told = scalemani(*arguments)
-            assert status == 0, f"{page}:{line}: scalemani {shlex.join(arguments)}: {told}"
+
+    def command(arguments):
+        status, _, told = scalemani(*arguments)
+        assert status == 0, f"{page}: scalemani {shlex.join(arguments)}: {told}"
+
+    page_code.run(page, command)
+    for picture, owner in page_code.pictures(page).items():
+        assert owner == page.stem
+        assert Image.open(picture).size > (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("```python\nprint(1 + 1)\n```\n\n```text\n2\n```\n", None),
+        ("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n", r"a\.md:1 prints\n2\n.*shows\n3"),
+        ("\n```bash\nscalemani info run # so\nls\n```\n", r"a\.md:2: ls is no command of ours"),
+    ],
+)
+def test_what_a_page_prints_is_what_it_shows(tmp_path, text, told):
+    ran = []
+    (tmp_path / "a.md").write_text(text)
+    with contextlib.nullcontext() if told is None else pytest.raises(ValueError, match=told):
+        page_code.run(tmp_path / "a.md", ran.append)
+    assert ran == ([["info", "run"]] if "bash" in text else [])
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_a_page_shows_the_pictures_that_its_code_writes(page):
+    saved = {name for block in page_code.blocks(page) for found in SAVED.findall(block.code) for name in found if name}
+    assert saved <= set(page_code.pictures(page))
+
+
+def test_names_of_pages_are_distinct():
+    """Folders of pictures are called after them."""
+    assert len({page.stem for page in PAGES} - {"index"}) == len([page for page in PAGES if page.stem != "index"])
 
 
 def messages() -> str:

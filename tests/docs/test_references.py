@@ -58,9 +58,17 @@ def test_every_link_of_a_page_leads_to_a_page(built):
             continue
         for target in LINK.findall(page.read_text()):
             place = (page.parent / target).resolve().relative_to(DOCS)
+            if place.parts[:2] == ("built", "pages"):  # drawn by the code of a page, and looked at where that runs
+                continue
             made = built / place.relative_to("built") if place.parts[0] == "built" else DOCS / place
             example = str(place).replace("images/sphx_glr_", "").removesuffix("_001.png").removesuffix(".rst")
             assert made.exists() or example in examples, f"{page.name} leads to {target}"
+
+
+def test_the_search_finds_pages_of_record_by_their_titles_alone(built):
+    unsearched = [page.stem for page in (built / "tree").glob("*.md") if page.read_text().startswith("---\nno-search")]
+    assert {"changelog", "benchmarks"} <= set(unsearched)
+    assert not {"kubernetes", "slurm", "format"} & set(unsearched)
 
 
 def test_every_page_is_in_the_table_of_contents(built):

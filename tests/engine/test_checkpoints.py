@@ -44,8 +44,10 @@ class Counting(Progress):
     def __init__(self):
         self.stage, self.steps = "", []
 
-    def start(self, stage, total, unit="block"):
+    def start(self, stage, total, unit="block", done=0):
         self.stage = stage
+        if self.stage == "embedding" and done:
+            self.steps.append(done)
 
     def advance(self, done=1):
         if self.stage == "embedding":

@@ -31,6 +31,7 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
     for block_rows in (1024, 7168, 65_536):
         embedding = StageGroup(tmp_path / str(block_rows), "stages/embedding/key", block_rows)
         embedding.create(len(rows), [StoredEmbedding.embedding.sized(3)])
+        embedding.write_whole({StoredEmbedding.eigenvalues: np.linspace(0.1, 0.2, 10)}, "solution")
         dimensions = Dimensions(len(rows), 3, "float64", block_rows)
         for block in range(dimensions.n_blocks):
             embedding.write_block(block, {StoredEmbedding.embedding: rows[slice(*dimensions.rows(block))]})

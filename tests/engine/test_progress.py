@@ -160,6 +160,24 @@ def test_json_lines_count_while_a_stage_is_at_work():
     assert counted["seconds_remaining"] <= counted["seconds"]
 
 
+def test_units_of_an_earlier_process_are_no_rate_and_a_run_takes_no_less_than_its_stage(clock):
+    """66 seconds for a stage of which 30 were expected: what is left of it follows from its rate."""
+    stream = io.StringIO()
+    with ProgressLines(stream, as_json=True, seconds_between=0.05) as progress:
+        progress.expect({"layout": 30.0})
+        progress.begin("layout")
+        progress.start("layout", 1000, "iteration", 300)
+        progress.advance(100)
+        clock[0] += 66
+        wait_for(lambda: '"seconds": 66.0' in stream.getvalue())
+        progress.end("layout")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    begun, beaten = lines[0], next(line for line in lines if line.get("seconds") == 66)
+    assert (begun["message"], begun["done"]) == ("layout: 700 of 1000 iterations to do", 300)
+    assert (beaten["done"], beaten["seconds_remaining"], beaten["run_seconds_remaining"]) == (400, 396, 396)
+    assert "400 of 1000 iterations after 66 s, 1.5/s; about 0:06:36 left" in beaten["message"]
+
+
 def test_the_end_of_a_stage_tells_its_seconds_and_compiling_apart(clock):
     stream = io.StringIO()
     with ProgressLines(stream, as_json=True) as progress:

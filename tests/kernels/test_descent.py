@@ -10,8 +10,10 @@ from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.descent import Motion, PairCurvature, momentum_step
 
 STRENGTH = 0.7
-KERNELS = {"gaussian": lambda squares: np.exp(-squares), "student": lambda squares: 1 / (1 + squares)}
-SECOND = {"gaussian": lambda squares: np.exp(-squares), "student": lambda squares: 2 / (1 + squares) ** 3}
+KERNELS = {"gaussian": lambda squares: np.exp(-squares), "student": lambda squares: 1 / (1 + squares),
+           2.0: lambda squares: (1 + squares / 2) ** -2}  # fmt: skip
+SECOND = {"gaussian": lambda squares: np.exp(-squares), "student": lambda squares: 2 / (1 + squares) ** 3,
+          2.0: lambda squares: 1.5 * (1 + squares / 2) ** -4}  # fmt: skip
 
 
 def positions_of(n_points=40, n_dims=2):

@@ -47,7 +47,12 @@ def test_a_seed_gives_the_same_map_and_another_seed_another(digits):
 
 def test_a_store_opens_with_the_embedding_and_its_certificates(stored):
     run = sm.open_run(stored[1])
-    np.testing.assert_array_equal(run.embedding, stored[0].embedding_)
+    embedding = stored[0].embedding_
+    np.testing.assert_array_equal(run.embedding, embedding)
+    left = embedding[:, 0] < 0
+    for rows in (left, [5, 1, 1], 3, slice(2, 9, 3), (slice(None), 1)):
+        np.testing.assert_array_equal(run.embedding[rows], embedding[rows])
+    assert len(run.embedding) == len(embedding)
     certificates = stored[0].certificates_
     assert {"neighbors", "embedding"} <= set(certificates)
     assert certificates["embedding"]["residual"] <= 1e-2

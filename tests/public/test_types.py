@@ -63,13 +63,13 @@ reveal_type(sm.TSNE(metric="minkowski:3"))  # TSNE
 reveal_type(sm.SpectralClustering(3, metric=blunted))  # SpectralClustering
 reveal_type(sm.knn_graph(points, metric=blunted))  # KnnGraph
 reveal_type(sm.KNeighborsTransformer(metric="canberra"))  # KNeighborsTransformer
-reveal_type(graph.indices)  # ndarray
+reveal_type(graph.indices)  # RowArray
 reveal_type(graph.recall)  # float
 run = sm.open_run("run")
 reveal_type(run)  # ReportedRun
 reveal_type(run.embedding)  # RowArray
 reveal_type(run.embedding[:10])  # ndarray
-reveal_type(run.graph)  # Graph
+reveal_type(run.graph)  # KnnGraph
 reveal_type(run.graph.indices)  # RowArray
 reveal_type(run.affinities)  # RowMatrix
 reveal_type(run.labels)  # RowArray

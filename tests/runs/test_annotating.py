@@ -283,12 +283,16 @@ def test_the_command_writes_a_map_for_viewers(scalemani, runs, tmp_path):
     for arguments, words in (
         (("map.npy", *options[:2]), "a map is a table; allowed: .parquet, .csv"),
         (("map.csv", *options), "neighbours are lists; allowed: .parquet"),
-        (("map.parquet", *options, "--what", "graph"), "--what graph is no map"),
+        (("map.parquet", *options, "--what", "graph"), "write a map, which --what graph is not: leave it out"),
+        (("map.parquet", *options, "--what", "labels"), "leave it out, and give --labels run for the clusters"),
         (("map.parquet", *options, *options[:2]), "has a column 'kind', and so has what comes before it"),
     ):
         status, _, errors = scalemani("export", found.store.root, tmp_path / arguments[0], *arguments[1:])
         assert status == 2
         assert words in errors
+    named = ("--what", "embedding")  # which a map is
+    assert scalemani("export", found.store.root, tmp_path / "named.parquet", *options, *named) == (0, "", "")
+    assert (tmp_path / "named.parquet").read_bytes() == (tmp_path / "map.parquet").read_bytes()
 
 
 def test_a_map_goes_into_a_csv_with_texts_quoted_and_missing_values_empty(scalemani, runs, tmp_path):

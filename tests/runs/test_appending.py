@@ -180,7 +180,7 @@ def test_a_descent_goes_on_from_where_it_was(grown, earlier):
     assert np.isfinite(np.asarray(found.run.embedding[...])).all()
 
 
-def test_frozen_points_stay_to_the_bit_and_the_others_find_their_place(earlier, points, tmp_path):
+def test_frozen_points_stay_to_the_bit_and_the_others_find_their_place(earlier, points, tmp_path, recwarn):
     folder = tmp_path / "run"
     shutil.copytree(earlier / "t-sne", folder)
     before = np.asarray(open_run(folder).embedding[...])
@@ -194,6 +194,7 @@ def test_frozen_points_stay_to_the_bit_and_the_others_find_their_place(earlier, 
     near = np.linalg.norm(embedding[lists] - embedding[BEFORE:, np.newaxis], axis=2).mean()
     spread = np.linalg.norm(embedding - embedding.mean(axis=0), axis=1).mean()
     assert near < spread / 2
+    assert [str(one.message) for one in recwarn if "no effect" in str(one.message)] == []  # of what nobody has set
 
 
 def test_rows_that_a_run_ends_with_are_not_appended_again(scalemani, grown, points, tmp_path):

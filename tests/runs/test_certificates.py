@@ -15,7 +15,7 @@ from scalemani.runs.walk import check_certificates, run
 FEW = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 50}}
 
 
-@pytest.mark.parametrize("name", ["exaggeration", "strength"])
+@pytest.mark.parametrize("name", ["early_exaggeration", "strength"])
 def test_weights_of_forces_whose_squares_overflow_are_refused(scalemani, tmp_path, name):
     np.save(tmp_path / "points.npy", np.random.default_rng(0).random((200, 3)))
     words = ("embed", tmp_path / "points.npy", tmp_path / "run", "--method=t-sne", f"--set=layout.{name}=1e300")
@@ -28,7 +28,7 @@ def test_weights_of_forces_whose_squares_overflow_are_refused(scalemani, tmp_pat
 def test_the_largest_weights_end_in_finite_numbers_or_an_error(tmp_path, scalemani):
     values = {
         **FEW,
-        "layout": {"exaggeration": 1e30, "strength": 1e30, "max_iterations": 3, "exaggerated_iterations": 1},
+        "layout": {"early_exaggeration": 1e30, "strength": 1e30, "max_iterations": 3, "exaggerated_iterations": 1},
     }
     points = open_points(np.random.default_rng(0).random((300, 3)))
     with contextlib.suppress(NumericalError):

@@ -367,7 +367,7 @@ def test_the_command_line_embeds_and_audits_a_run_by_chebyshev(points, tmp_path,
     np.save(tmp_path / "points.npy", points[:600])
     given = ["--method", "t-sne", "--metric", "chebyshev", "--set", "affinities.perplexity=6"]
     assert scalemani("embed", tmp_path / "points.npy", tmp_path / "run", *given)[0] == 0
-    status, out, error = scalemani("verify", tmp_path / "run")
+    status, out, error = scalemani("verify", tmp_path / "run", "--quiet")
     assert (status, error) == (0, ""), out
 
 
@@ -424,6 +424,7 @@ def test_clusters_that_no_neighbor_joins_are_embedded(points, tmp_path):
 REFUSED = {
     "pca": ({}, "pca needs coordinates"),
     "isomap": ({}, "isomap needs coordinates"),
+    "combined-isomap": ({}, "combined-isomap needs coordinates"),
     "locally-linear-embedding": ({}, "locally-linear-embedding needs coordinates"),
     "laplacian-eigenmaps": ({"embedding.solver": "lll"}, "embedding.solver=lll needs coordinates"),
     "knn-graph": ({"neighbors.method": "partition"}, "neighbors.method=partition needs coordinates"),

@@ -204,17 +204,17 @@ def test_shapes_and_kinds_that_are_no_affinities_are_refused(affinities):
 
 def test_what_needs_points_is_refused_in_one_message(points, affinities):
     for model in (sm.LaplacianEigenmaps(**GIVEN, solver="lll"), sm.LaplacianEigenmaps(**GIVEN, solver="nystrom")):
-        with pytest.raises(ConfigError, match=r"points, and affinities\.kind=precomputed gives affinities"):
+        with pytest.raises(ConfigError, match=r"points, and affinity='precomputed' gives affinities"):
             model.fit(affinities)
-    with pytest.raises(ConfigError, match=r"needs points, and affinities\.kind=precomputed gives affinities alone"):
+    with pytest.raises(ConfigError, match=r"needs points, and affinity='precomputed' gives affinities alone"):
         sm.LandmarkKernelPCA(**GIVEN).fit(affinities)
-    with pytest.raises(ConfigError, match=r"layout\.init=pca needs points"):
+    with pytest.raises(ConfigError, match=r"init='pca' needs points"):
         sm.TSNE(**GIVEN, init="pca").fit(affinities)
     with pytest.raises(ConfigError, match="metric='cosine' compares points"):
         sm.TSNE(**GIVEN, metric="cosine").fit(affinities)
-    with pytest.raises(ConfigError, match="leave out --weights"):
+    with pytest.raises(ConfigError, match="leave out sample_weight="):
         sm.TSNE(**GIVEN).fit(affinities, sample_weight=np.full(N, 2.0))
-    with pytest.raises(ConfigError, match="leave out --deduplicate"):
+    with pytest.raises(ConfigError, match="leave out deduplicate"):
         sm.TSNE(**GIVEN, deduplicate=True).fit(affinities)
     with pytest.raises(ConfigError, match="landmarks stand among points"):
         sm.LaplacianEigenmaps(**GIVEN, landmarks=points[:9]).fit(affinities)

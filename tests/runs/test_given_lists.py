@@ -175,7 +175,8 @@ def test_the_command_line_takes_a_file_of_lists(points, approximate, tmp_path, s
     status, said, _ = scalemani("plan", *asked, "--lists", tmp_path / "lists.npz")
     assert status == 0
     assert "given_lists" in said
-    assert scalemani("embed", *asked, "--graph", tmp_path / "lists.npz")[0] == 0
+    for name in ("--lists", "--graph"):
+        assert scalemani("embed", *asked, name, tmp_path / "lists.npz")[0] == 0
     certified = sm.open_run(tmp_path / "run").certificates["neighbors"]
     assert 0.7 < certified["given_recall"] < 0.85
     status, _, error = scalemani("append", tmp_path / "run", tmp_path / "points.npy")
@@ -193,8 +194,8 @@ def out_of_range(pair):
         (sm.TSNE(), lambda pair: (pair[0][:-1], pair[1][:-1]), DataError, "each of the 3000 points, .* of 2999"),
         (sm.TSNE(), out_of_range, DataError, r"rows .* list rows outside \[0, 3000\)"),
         (sm.TSNE(n_neighbors=40), lambda pair: pair, ConfigError, "at most 15, the neighbours a point in the lists"),
-        (sm.TSNE(deduplicate=True), lambda pair: pair, ConfigError, "equal rows are to be one: leave out --graph"),
-        (sm.LandmarkPCA(), lambda pair: pair, ConfigError, "has no neighbour graph: leave out --graph"),
+        (sm.TSNE(deduplicate=True), lambda pair: pair, ConfigError, "equal rows are to be one: leave out graph="),
+        (sm.LandmarkPCA(), lambda pair: pair, ConfigError, "has no neighbour graph: leave out graph="),
         (sm.TSNE(metric="precomputed"), lambda pair: pair, (ConfigError, DataError), "."),
         (sm.TSNE(settings={"neighbors.method": "exact"}), lambda pair: pair, ConfigError, "exact computes others"),
     ],
@@ -205,5 +206,5 @@ def test_lists_that_cannot_accompany_points_are_refused(points, exact, model, ch
 
 
 def test_the_method_without_lists_is_refused(points):
-    with pytest.raises(ConfigError, match=r"neighbors\.method=given takes neighbour lists: give them with --graph"):
+    with pytest.raises(ConfigError, match=r"neighbors\.method=given takes neighbour lists: give them with graph="):
         sm.knn_graph(points, settings={"neighbors.method": "given"})

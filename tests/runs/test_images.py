@@ -123,7 +123,7 @@ def test_an_ensemble_of_trees_is_the_same_for_a_seed_and_finds_the_halves(image,
     assert 2 * (image.size - 1) < certified["nonzeros"] < 20 * (image.size - 1)
     twice = sm.LaplacianEigenmaps(2, **asked | {"settings": settings | {"affinities.trees": 2}}).fit(image)
     assert twice.certificates_["symmetric_affinities"]["nonzeros"] <= 4 * (image.size - 1)
-    with pytest.raises(ConfigError, match=r"affinities\.kind=ensemble is of the pixels of images"):
+    with pytest.raises(ConfigError, match=r"affinity='ensemble' is of the pixels of images"):
         sm.LaplacianEigenmaps(affinity="ensemble").fit(np.random.default_rng(0).normal(size=(200, 3)))
 
 
@@ -145,9 +145,9 @@ def test_an_ensemble_of_trees_is_the_same_for_a_seed_and_finds_the_halves(image,
         (
             np.zeros((30, 30)),
             {"affinity": "entropic"},
-            "affinities.kind=gaussian or ensemble, got euclidean and entropic",
+            "affinity='gaussian' or ensemble, got euclidean and entropic",
         ),
-        (np.zeros((30, 30)), {"metric": "cosine"}, "points.metric=euclidean"),
+        (np.zeros((30, 30)), {"metric": "cosine"}, "metric='euclidean'"),
         (np.full((30, 30), np.nan), {}, "900 pixels of ndarray in memory are NaN"),
     ],
 )

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
+from scalemani.errors import DataError
 from scalemani.io.sources import open_points
 from scalemani.runs.outline import outline_run
 from scalemani.runs.survey import survey
@@ -47,3 +49,11 @@ def test_methods_share_the_keys_of_the_stages_that_they_share():
     shared = set(spectral) & set(nonlinear) - {"embedding", "coarse_embedding"}  # solved as exactly as each needs
     assert "affinities" in shared
     assert all(spectral[stage] == nonlinear[stage] for stage in shared)
+
+
+def test_too_few_points_are_answered_with_the_parameters_that_the_method_has():
+    points = np.random.default_rng(0).normal(size=(300, 3))
+    with pytest.raises(DataError, match=r"or a smaller n_neighbors$"):
+        sm.knn_graph(points, 400)
+    with pytest.raises(DataError, match=r"or a smaller n_neighbors or perplexity$"):
+        sm.LaplacianEigenmaps(n_neighbors=400).fit(points)

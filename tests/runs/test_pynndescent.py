@@ -1,11 +1,16 @@
-"""pynndescent as a way to the graph and as a source of lists; one test, since each process compiles it for a while."""
+"""pynndescent as a way to the graph and as a source of lists: one test of dense points, since each process compiles it.
+
+That takes a minute of processor time, and another one for sparse points.
+"""
 
 import numpy as np
+import pytest
 from pynndescent import NNDescent
 from sklearn.metrics import pairwise_distances
 
 import scalemani as sm
 from tests.docs.test_lists_page import COMPILED, check_lines
+from tests.stages.arrays import test_invariants as invariants
 
 N, K = 1500, 30
 
@@ -21,7 +26,16 @@ def shared(found, expected):
     return np.mean([len(np.intersect1d(a, b)) for a, b in zip(found, expected, strict=True)]) / expected.shape[1]
 
 
-def test_pynndescent_finds_nearly_all_in_any_metric_and_its_lists_are_taken_as_they_are():
+def declared_holds(kind, folder):
+    """Check all that is declared of stored arrays, in a run over points of a kind."""
+    broken, checked = invariants.broken_of(kind, invariants.COMPILED, folder)
+    assert broken == []
+    assert "neighbors" in dict(checked)
+
+
+@pytest.mark.timeout(900)  # it compiles, on a machine that does much else
+@pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
+def test_pynndescent_finds_nearly_all_in_any_metric_and_its_lists_are_taken_as_they_are(tmp_path):
     draws = np.random.default_rng(0)
     points = draws.normal(size=(N, 5)) * [1, 1.5, 2, 2.5, 4]
     graph = sm.knn_graph(points, K, method="pynndescent")
@@ -44,3 +58,11 @@ def test_pynndescent_finds_nearly_all_in_any_metric_and_its_lists_are_taken_as_t
     np.testing.assert_allclose(model.embedding_, expected, atol=1e-3)
 
     check_lines(COMPILED)
+    for kind in sorted({*invariants.KINDS} - {"counts"}):
+        declared_holds(kind, tmp_path / kind)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
+def test_what_is_declared_holds_of_lists_that_pynndescent_finds_of_sparse_points(tmp_path):
+    declared_holds("counts", tmp_path / "run")

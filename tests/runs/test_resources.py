@@ -30,7 +30,7 @@ def test_the_budget_that_a_refusal_names_does_for_all_stages(roll, tmp_path, res
     found = plan(roll, tmp_path / "run", memory=int(megabytes) * 10**6, **resources)
     least = {stage.stage.name: fit(stage.held, [Budget(1, 1)], 1).memory.total() for stage in found.stages}
     assert least[named] == max(least.values())
-    assert all(stage.at_once for stage in found.stages)
+    assert all(stage.fit.at_once for stage in found.stages)
     with pytest.raises(MemoryBudgetError, match=f"stage {named} needs"):
         plan(roll, tmp_path / "run", memory=int(megabytes) * 10**6 - 4 * 10**6, **resources)
 

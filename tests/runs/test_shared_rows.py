@@ -30,7 +30,7 @@ def test_identifiers_of_two_integer_types_are_the_same_points_only_where_they_ar
     [
         ((["a", "b", "a"], ["a", "b"]), r"1 of them repeat: a \(first in row 0\)"),
         (([1, 2, 3], [4, 4]), r"repeat: 4 \(first in row 0\)"),
-        (([1, 2], [3, 4]), "2 labels for 3 points"),
+        (([1, 2], [3, 4]), "2 identifiers for 3 points"),
         (([1, 2, 3], ["1", "2"]), "of one kind"),
         (([0.5, 1.5, 2.5], [1, 2]), "integers or text"),
         (([1, 2, 3], [4, 5]), "no row is shared"),

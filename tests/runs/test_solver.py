@@ -113,7 +113,7 @@ def test_a_warning_says_what_decided(roll, tmp_path, needed):
         store=tmp_path / "run",
         settings={"neighbors.method": "exact", "partition.cell_points": 200, "partition.sample_points": 2000},
     )
-    with pytest.warns(ScalemaniWarning, match=r"auto is lll: refinement takes .* of the driver's memory"):
+    with pytest.warns(ScalemaniWarning, match=r"auto. is lll: refinement takes .* of the driver's memory"):
         model.fit(roll)
     assert Run(tmp_path / "run").params.embedding.solver == "lll"
     assert np.isfinite(model.embedding_).all()

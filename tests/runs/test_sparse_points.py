@@ -138,7 +138,7 @@ def test_rows_that_a_metric_cannot_take_are_named(counts):
 
 def test_a_metric_that_leaves_no_zeros_says_what_dense_points_take(counts):
     with pytest.warns(
-        ScalemaniWarning, match=r"correlation leaves no zeros.*becomes dense: 17.17 MiB; euclidean, cosine"
+        ScalemaniWarning, match=r"correlation leaves no zeros.*becomes dense: 18.00 MB; euclidean, cosine"
     ):
         found = graph_of(counts, metric="correlation")
     np.testing.assert_array_equal(found.distances, graph_of(counts.toarray(), metric="correlation").distances)

@@ -65,7 +65,7 @@ class Counting(Progress):
     def begin(self, stage):
         self.stage = stage
 
-    def start(self, stage, total, unit="block"):
+    def start(self, stage, total, unit="block", done=0):
         if stage == "landmarks":
             self.announced.append((total, unit))
 

@@ -55,6 +55,14 @@ def test_a_sample_is_read_together_where_the_cache_has_room_for_it():
         assert together >= 1024
 
 
+def test_cells_have_as_many_points_as_asked_where_there_are_more_of_them_than_points_to_sample(tmp_path):
+    points = np.random.default_rng(2).normal(size=(20_000, 3))
+    params = Parameters().with_values({"partition": {"sample_points": 1000, "cell_points": 16}})
+    for stage in ("points", "partition"):
+        found = run(open_points(points), tmp_path / "run", "knn-graph", params, Executor(workers=2), 4096, only=stage)
+    assert found.certificates["partition"]["cells"] == 1250
+
+
 @pytest.mark.parametrize("n_features", [3, 9])
 @pytest.mark.parametrize("far", [1e7, 1e25, 1e45])
 @pytest.mark.parametrize("in_sample", [False, True])

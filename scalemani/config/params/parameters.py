@@ -121,7 +121,7 @@ def decided_layout(requested: LayoutParams, method: str) -> dict[str, Any]:
         "direction": direction,
         "strength": objective.strength,
         "start_deviation": None if input_start else MOMENTUM_START if momentum else SEARCH_START,
-        "exaggeration": usual[0],
+        "early_exaggeration": usual[0],
         "exaggerated_iterations": usual[1],
         "converged": converged,
         "window": window,

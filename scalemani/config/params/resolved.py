@@ -65,10 +65,15 @@ class ResolvedLayout(LayoutParams):
 
     objective: str = field()
     strength: Weight = field()
-    exaggeration: Positive = field()
+    early_exaggeration: Positive = field()
     exaggerated_iterations: CountOrZero = field()
     converged: PartOrZero = field()
     window: Count = field()
+
+    @property
+    def relative_strength(self) -> float:
+        """The weight of the repulsion over that of the attraction, at the end of the descent."""
+        return self.strength / self.late_exaggeration
 
 
 @parameters()

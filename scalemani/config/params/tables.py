@@ -12,6 +12,7 @@ from scalemani.config.params.by_stage import (
     ClusteringParams,
     ComponentsParams,
     DiffusionCoordinatesParams,
+    DoubtParams,
     DuplicatesParams,
     EmbeddingParams,
     LandmarkEmbeddingParams,
@@ -29,7 +30,7 @@ from scalemani.config.params.fields import Mark, fields_of, marked_names, names_
 from scalemani.config.params.layout import LayoutParams
 from scalemani.config.routes import ROUTES
 from scalemani.config.routing import precomputed_input, route
-from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, WEIGHTS, Route
+from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, SPECTRAL_START, WEIGHTS, Route
 
 # The optional stages that a parameter of some value requests.
 WANTED = {stage.name: stage.wanted for stages in ROUTES.values() for stage in stages if stage.wanted}
@@ -72,6 +73,7 @@ class Tables:
     diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
+    doubt: DoubtParams = DoubtParams()
 
     @property
     def pixels(self) -> PixelNeighbors | None:
@@ -117,7 +119,8 @@ class Tables:
 
         Raises ConfigError for an unknown method, and for one that does not support a request.
         """
-        points = self.points.metric, self.layout.init, self.neighbors.method, self.affinities.kind
+        start = SPECTRAL_START if self.layout.takes_spectral else self.layout.init
+        points = self.points.metric, start, self.neighbors.method, self.affinities.kind
         wanted = {
             DUPLICATES.name: self.merges_duplicates,
             WEIGHTS.name: weighted or self.merges_duplicates,

@@ -24,8 +24,8 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
+from scalemani.config.limits import CLUSTER_TIMEOUTS
 from scalemani.engine.memory_model import Budget
-from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError, installing
 from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore

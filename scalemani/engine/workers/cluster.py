@@ -20,12 +20,12 @@ import cloudpickle
 from dask.order import order
 from distributed import Client, Future, KilledWorker
 
+from scalemani.config.limits import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.engine.graph import Calls, Combine, Key, Task, TaskGraph, UnitFunction, suffixed
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.memory_model import Batch, Memory
 from scalemani.engine.workers.blas import BLAS
 from scalemani.engine.workers.clients import RESOURCE, budget_of, declare_memory, described_workers
-from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import dask
 import dask.threaded
 from dask.delayed import Delayed
-from dask.utils import format_bytes, parse_bytes
+from dask.utils import parse_bytes
 
+from scalemani.config.limits import CLUSTER_TIMEOUTS, ClusterTimeouts
+from scalemani.config.units import format_bytes
 from scalemani.engine.checkpoints import CHECKPOINT_SECONDS
 from scalemani.engine.graph import Calls, Combine, Key, TaskGraph, UnitFunction
 from scalemani.engine.memory.peak import memory_limit
 from scalemani.engine.memory_model import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import NO_PROCESS, NO_THREAD, ConfigError, ScalemaniError
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import threads

@@ -11,28 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scalemani.errors import ConfigError, check_known
-from scalemani.interfaces.cli import tuning
+from scalemani.interfaces.cli import local, tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
     AsJson,
-    Command,
-    Commands,
     LandmarkOptions,
     MixOptions,
     Options,
     Output,
     PlanOptions,
     PlotOptions,
+    Quiet,
     ReportOptions,
     RunFolder,
     TransformOptions,
     What,
     points_and_metric,
     refuse_output_in_input,
-    taking,
     without_columns,
 )
 from scalemani.interfaces.cli.output import parameter_tables, say, say_json, show_parameters
+from scalemani.interfaces.cli.parsing import Command, Commands, taking
 
 if TYPE_CHECKING:
     from scalemani.config.params import Parameters
@@ -92,18 +91,17 @@ def embed(**values: Any) -> None:
     options = Options(**values)
     params = options.parameters()  # before the imports that take a second
     from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
-    from scalemani.io.sources import open_labels
+    from scalemani.runs.clusters import labels_or_clusters
     from scalemani.runs.walk import run
 
     source = options.source(params)
     with options.running() as executor:
         finished = run(source, options.run, options.method, params, executor, options.block_rows)
         executor.progress.note(next_steps(finished))
-    if options.quiet:
-        return
-    show_records(finished)
+    if not options.quiet:
+        show_records(finished)
     if options.labels is not None and finished.embeds:
-        labels = finished.of_points(open_labels(options.labels, source.shape[0]))
+        labels = finished.of_points(labels_or_clusters(options.labels, source.shape[0]))
         show_label_accuracy(finished, labels, partial=params.follows_classes and not options.learns_from_labels)
 
 
@@ -147,13 +145,23 @@ def plan(
     graph: Annotated[
         Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no extra")
     ] = None,
+    as_json: AsJson = False,
     **values: Any,
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
+    if as_json and explain is not None:
+        raise ConfigError("--json shows all stages, and --explain lists what one holds: leave out one of the two")
     options = PlanOptions(**values)
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Progress
-    from scalemani.interfaces.cli.printing import check_graph_file, earlier_seconds, show_needs, show_plan, write_graph
+    from scalemani.interfaces.cli.printing import (
+        check_graph_file,
+        earlier_seconds,
+        plan_facts,
+        show_needs,
+        show_plan,
+        write_graph,
+    )
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
@@ -165,11 +173,13 @@ def plan(
     planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)
     if explain is not None:
         show_needs(planned, explain)
+    elif as_json:
+        say_json(plan_facts(planned, seconds))
     else:
         show_plan(planned, seconds)
     if graph is not None:
         write_graph(planned, graph)
-        say(f"the graph of its tasks: {graph}")
+        say(f"the graph of its tasks: {graph}", err=as_json)
     planned.check()  # what does not fit is shown too: the table says where the bytes are
 
 
@@ -192,6 +202,7 @@ def info(
             "method": opened.method,
             "params": opened.params.as_dict(),
             "stages": opened.records(),
+            "next_stage": opened.next_stage or None,
             "dimensions": vars(opened.dimensions),
             "input_points": opened.n_input_points,
             "verdicts": {f"{one.stage}.{one.name}": one.judged.verdict for one in judged_certificates(opened)},
@@ -213,7 +224,10 @@ def measure(
     run: RunFolder,
     labels: Annotated[
         str | None,
-        typer.Option(help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table"),
+        typer.Option(
+            help="the class of each point: .npy, .npz::member, text, a column of a table, or the folder of a run: its "
+            "clusters"
+        ),
     ] = None,
     neighbors: Annotated[int | None, typer.Option(help="neighbours a point to look at; default: 15")] = None,
     sampled: Annotated[int, typer.Option(help="points to look at; ten times as many for labels")] = 1000,
@@ -236,6 +250,7 @@ def verify(
     memory: Annotated[str, typer.Option(help="budget, such as 4GB")] = "4GB",
     seed: Annotated[int | None, typer.Option(help="of the rows; default: one that nobody knew before")] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit a run: independent code recomputes what it claims; status 1 where a claim does not hold.
 
@@ -243,7 +258,7 @@ def verify(
     """
     from scalemani.runs.opened import open_run
 
-    verification = open_run(run).verify(rows, memory, seed)
+    verification = open_run(run).verify(rows, memory, seed, verbose=not quiet)
     if as_json:
         say_json(verification.as_dict())
     else:
@@ -286,8 +301,8 @@ def transform(**values: Any) -> None:
 
 # Options of `plot` that the method of a run has under the same names.
 DRAWN_OPTIONS = (
-    *("size", "title", "legend", "poor", "theme", "point_size"),
-    *("cmap", "vmin", "vmax", "groups", "positions"),
+    *("size", "title", "legend", "poor", "doubtful", "theme", "point_size"),
+    *("cmap", "vmin", "vmax", "groups", "positions", "stretch"),
 )
 
 
@@ -326,9 +341,10 @@ def report(**values: Any) -> None:
 
     out, tiles, labels, axes = options.out, options.tiles, options.labels or (), options.axes
     if tiles is not None:
-        if out is not None or options.sampled is not None or options.title or options.note:
+        if any(one is not None for one in (out, options.sampled, options.positions)) or options.title or options.note:
             raise ConfigError(
-                "--tiles writes the map alone: leave out OUT, --title, --note and --sampled, or leave out --tiles"
+                "--tiles writes the map alone: leave out OUT, --title, --note, --positions and --sampled, or leave out "
+                "--tiles"
             )
         refuse_output_in_input(tiles, *labels)
         say(open_run(options.run).tiles(tiles, labels, axes=axes))
@@ -336,9 +352,9 @@ def report(**values: Any) -> None:
     if axes != (1, 2):
         raise ConfigError("--axes is for --tiles: the page has a choice of columns")
     if out is not None:
-        refuse_output_in_input(out, options.run, *labels)
-    opened = open_run(options.run)
-    say(opened.report(out, labels, title=options.title, note=options.note, n_sampled=options.sampled))
+        refuse_output_in_input(out, options.run, *labels, *filter(None, [options.positions]))
+    opened, title, note = open_run(options.run), options.title, options.note
+    say(opened.report(out, labels, title=title, note=note, positions=options.positions, n_sampled=options.sampled))
 
 
 @command()
@@ -351,7 +367,8 @@ def export(
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
+            help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData, or the folder of "
+            "a run: its clusters; may be repeated",
         ),
     ] = None,
     neighbors: Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")] = False,
@@ -367,17 +384,18 @@ def export(
     OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues; in .csv too for an embedding and
     labels, with the input row of each; in .png too for the clusters of an image or video; in .npz (SciPy's CSR),
     .parquet or .zarr for a graph; in .npz (SciPy's CSR) or .zarr for affinities; in .npz, .parquet or .zarr for
-    landmarks and a curve; in .npz or .zarr for snapshots. Rows with gaps that were left out (--missing) have NaN,
-    cluster -1 and no neighbours. Where components were left out, the input rows of the results are written to
+    landmarks, a curve and doubt; in .npz or .zarr for snapshots. Rows with gaps that were left out (--missing) have
+    NaN, cluster -1 and no neighbours. Where components were left out, the input rows of the results are written to
     OUT.input_rows.npy; a .csv has them. A file that is there is replaced; a .zarr
     is not, and one that holds the same already is left as it is.
 
     An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as
     scanpy reads them. They are added to an AnnData that is there, of which everything else stays.
 
-    With --labels or --neighbors, OUT.parquet is a map: columns x and y, those of the labels, and `neighbors`, as
-    embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without neighbours; spreadsheets run its
-    texts that begin with =, +, - or @ as formulas: give --escape-formulas where others have written the labels.
+    With --labels or --neighbors, OUT.parquet is a map: columns x and y, those of the labels (`run`: the clusters of
+    this run), and `neighbors`, as embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without
+    neighbours; spreadsheets run its texts that begin with =, +, - or @ as formulas: give --escape-formulas where others
+    have written the labels.
     """
     from scalemani.interfaces.cli.printing import left_out
     from scalemani.io.export import companion_path, write_rows
@@ -387,10 +405,12 @@ def export(
     refuse_output_in_input(out, run, *(labels or ()))
     if escape_formulas and not (labels and out.lower().endswith(CSV)):
         raise ConfigError("--escape-formulas is for the texts of a .csv with --labels: leave it out")
+    is_map = bool(labels or neighbors)
+    if is_map and what not in (None, "embedding"):
+        clusters = ", and give --labels run for the clusters of the run as a column" if what == "labels" else ""
+        raise ConfigError(f"--labels and --neighbors write a map, which --what {what} is not: leave it out{clusters}")
     opened = open_run(run)
-    if labels or neighbors:
-        if what is not None:
-            raise ConfigError(f"--what {what} is no map: leave out --labels and --neighbors, or --what")
+    if is_map:
         export_map(opened, out, labels or (), neighbors, escape_formulas)
         return
     rows = opened.input_rows
@@ -516,6 +536,9 @@ def append(**values: Any) -> None:
 
 
 command()(tuning.tune)
+command()(local.doubt)
+command()(local.stretch)
+command()(local.features)
 
 
 @command()
@@ -541,7 +564,8 @@ def runs(
 ) -> None:
     """List all results in the folder of a run, with their parameters: those of earlier commands stay there."""
     from scalemani.interfaces.cli.printing import show_results
-    from scalemani.runs.opened import list_results, open_run, remove_unused
+    from scalemani.runs.opened import open_run
+    from scalemani.runs.stored_results import list_results, remove_unused
 
     opened = open_run(run)
     results = remove_unused(opened) if prune else list_results(opened)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from dask.utils import format_bytes
 from llvmlite import binding
 from threadpoolctl import threadpool_info
 
+from scalemani.config.units import format_bytes
 from scalemani.engine.memory.peak import memory_limit
 from scalemani.interfaces.cli.output import say
 from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, installed_code, writable_folder

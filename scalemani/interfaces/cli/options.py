@@ -1,21 +1,19 @@
 """Options that several commands share, and the objects that the library makes of them."""
 
 import contextlib
-import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from scalemani.config.metrics import METRIC_NAMES
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, INPUT_LANDMARKS, INPUT_LISTS, INPUT_START
+from scalemani.config.stages import COMPUTED_REFERENCES, COMPUTED_STARTS, INPUT_LANDMARKS, INPUT_LISTS, INPUT_START
 from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,6 +29,10 @@ Points = Annotated[
     ),
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
+Positions = Annotated[
+    str | None,
+    typer.Option(metavar="FILE::X,Y", help="where points are drawn, in place of the embedding: files as of points"),
+]
 Output = Annotated[str, typer.Argument(metavar="OUT", help="where to write; its suffix chooses the format")]
 
 
@@ -84,8 +86,8 @@ Memory = Annotated[
 What = Annotated[
     str | None,
     typer.Option(
-        help="embedding, labels, graph, affinities, landmarks, curve, snapshots or eigenvalues; anndata: all that "
-        "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
+        help="embedding, labels, graph, affinities, landmarks, curve, snapshots, doubt or eigenvalues; anndata: all "
+        "that scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
@@ -94,6 +96,9 @@ Log = Annotated[
     typer.Option(
         help="how progress is shown on standard error: text (bars on a terminal), or json: one object in each line"
     ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="no progress and no summary of stages: results, warnings and errors alone")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="machine-readable")]
 
@@ -114,7 +119,7 @@ class Resources:
             envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
         ),
     ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", help="print warnings and errors alone")] = False
+    quiet: Quiet = False
 
     def executor(self, progress: "Progress") -> "Executor":
         """Return where tasks run, how many at once and in how much memory."""
@@ -136,10 +141,10 @@ class Resources:
             yield executor
 
 
-def neighbor_lists(flag: str) -> Any:
-    """Return the option, by one of its names, of neighbour lists that accompany the points."""
+def neighbor_lists(*flags: str) -> Any:
+    """Return the option, by its names, of neighbour lists that accompany the points."""
     return typer.Option(
-        flag,
+        *flags,
         metavar="FILE",
         help="neighbour lists of another library for these points, a zarr group or .npz of indices and distances: they "
         "replace the search, and their recall is certified",
@@ -164,10 +169,10 @@ class Options(Resources):
     labels: Annotated[
         str | None,
         typer.Option(
-            help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
-            "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
-            "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
-            "depends on them"
+            help="the class of each point: .npy, .npz::member, text, a column of a table as in about.parquet::kind, or "
+            "the folder of another run: its clusters. `embed` says how often a point and its nearest neighbour in the "
+            "embedding agree; lda learns from them, and so does a map with --set "
+            "symmetric_affinities.target_weight=0.5; no other embedding depends on them"
         ),
     ] = None
     weights: Annotated[
@@ -177,7 +182,7 @@ class Options(Resources):
             "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
         ),
     ] = None
-    precomputed_lists: Annotated[str | None, neighbor_lists("--graph")] = None
+    precomputed_lists: Annotated[str | None, neighbor_lists("--graph", "--lists")] = None
     deduplicate: Annotated[
         bool,
         typer.Option(
@@ -192,6 +197,14 @@ class Options(Resources):
             metavar="RUN|FILE",
             help="where a descent starts: at the coordinates of another run or of a file, rows at the same position "
             "being the same points; or spectral, pca or random, the same as --set layout.init=NAME",
+        ),
+    ] = None
+    global_reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN|FILE",
+            help="the map that layout.global_weight pulls points to, as --init names one, rows at the same position; "
+            "or pca or spectral, the same as --set layout.reference=NAME",
         ),
     ] = None
     ids: Annotated[
@@ -242,6 +255,10 @@ class Options(Resources):
         values = {name: value for name, value in named.items() if value is not None}
         if self.init is not None:
             values["layout.init"] = self.init if self.init in COMPUTED_STARTS else INPUT_START
+        if self.global_reference is not None:
+            values["layout.reference"] = (
+                self.global_reference if self.global_reference in COMPUTED_REFERENCES else INPUT_START
+            )
         if self.precomputed_lists is not None:
             values["neighbors.method"] = INPUT_LISTS
         return values if self.landmarks is None else {**values, "landmarks.method": INPUT_LANDMARKS}
@@ -253,9 +270,10 @@ class Options(Resources):
 
     def source(self, params: Any) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
-        from scalemani.io.sources import open_labels, open_pixels, open_points, opener_instead
+        from scalemani.io.sources import open_pixels, open_points, opener_instead
         from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
         from scalemani.runs.aligning import with_start
+        from scalemani.runs.clusters import labels_or_clusters
 
         refuse_output_in_input(self.run, self.points)
         location = without_columns(self.points, self.exclude)
@@ -267,6 +285,9 @@ class Options(Resources):
         if self.init not in (None, *COMPUTED_STARTS):
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)
+        if self.global_reference not in (None, *COMPUTED_REFERENCES):
+            refuse_output_in_input(self.run, self.global_reference)
+            source = with_start(source, self.global_reference, part="reference")
         if self.landmarks is not None:
             source = with_landmarks(source, self.landmarks, params.points.metric)
         if self.weights is not None:
@@ -275,15 +296,17 @@ class Options(Resources):
             source = with_lists(source, self.precomputed_lists)
         if self.labels is None:
             return source
+        if place(self.labels) == place(self.run):
+            raise ConfigError(f"--labels {self.labels} is the run that this command writes: give labels of another one")
+        labels = labels_or_clusters(self.labels, source.shape[0])
         if self.learns_from_labels or params.follows_classes:
-            return with_labels(source, self.labels, partial=not self.learns_from_labels)
-        open_labels(self.labels, source.shape[0])
+            return with_labels(source, labels, partial=not self.learns_from_labels)
         return source
 
 
 @dataclass(frozen=True)
 class PlanOptions(Options):
-    """Options of `plan`, whose --graph is a drawing."""
+    """Options of `plan`, whose --graph is a drawing: of the two names that lists have it takes --lists."""
 
     precomputed_lists: Annotated[str | None, neighbor_lists("--lists")] = None
 
@@ -373,8 +396,8 @@ class PlotOptions:
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; the "
-            "folder of a run, or `run` for this one: its clusters; may be repeated",
+            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; may "
+            "be repeated",
         ),
     ] = None
     size: Annotated[
@@ -396,6 +419,9 @@ class PlotOptions:
     poor: Annotated[
         bool, typer.Option("--poor", help="ring the points whose affinities miss the requested perplexity")
     ] = False
+    doubtful: Annotated[
+        bool, typer.Option("--doubtful", help="ring the points that could as well lie elsewhere (scalemani doubt RUN)")
+    ] = False
     palette: Annotated[
         list[str] | None,
         typer.Option(
@@ -416,10 +442,10 @@ class PlotOptions:
     panels: Annotated[
         str | None, typer.Option(metavar="FILE", help="labels of classes: a panel for each, others in it are pale")
     ] = None
-    positions: Annotated[
-        str | None,
-        typer.Option(metavar="FILE::X,Y", help="where points are drawn, in place of the embedding: files as of points"),
-    ] = None
+    positions: Positions = None
+    stretch: Annotated[
+        bool, typer.Option("--stretch", help="ellipses that the map makes of circles of one size in the data")
+    ] = False
 
     def columns(self, opened: Any) -> dict[str, Any] | None:
         """Return the labels to colour by, by their names; None where there are none."""
@@ -458,12 +484,13 @@ class ReportOptions:
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; "
-            "may be repeated",
+            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, "
+            "cells.h5ad::X/GENE; the folder of a run, or `run` for this one: its clusters; may be repeated",
         ),
     ] = None
     title: Annotated[str, typer.Option(help="of the page; default: the method and the number of points")] = ""
     note: Annotated[str, typer.Option(help="a text below the title")] = ""
+    positions: Positions = None
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None
     tiles: Annotated[
         Path | None,
@@ -500,67 +527,3 @@ def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
 def place(location: str | Path) -> PurePath:
     """Return a path or URL in a form in which one can be seen to lie in another."""
     return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))
-
-
-PANELS = {  # of the options of commands that have many
-    "Method and parameters": ("method", "metric", "missing", "config", "assignments"),
-    "Side data of the points": (
-        "exclude",
-        "labels",
-        "weights",
-        "precomputed_lists",
-        "deduplicate",
-        "init",
-        "ids",
-        "landmarks",
-    ),
-    "Workers and memory": ("scheduler", "workers", "memory", "tls", "block_rows", "wait", "keep"),
-    "Messages": ("log", "quiet", "debug", "help"),
-}
-PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
-MANY_OPTIONS = 15
-
-
-def described(parameters: list[Any]) -> list[Any]:
-    """Have the help show flags as what takes no value, and many options in panels by their subjects."""
-    many = len(parameters) > MANY_OPTIONS
-    for one in parameters:
-        if getattr(one, "is_flag", False):
-            one.metavar = ""
-        if many:
-            one.rich_help_panel = PANEL_OF.get(one.name, one.rich_help_panel)
-    return parameters
-
-
-class Command(TyperCommand):
-    """A command with its options as `described`, and paragraphs of its help as lines that fit the terminal."""
-
-    def __init__(self, *values: Any, help: str | None = None, **named: Any) -> None:
-        super().__init__(*values, help=re.sub(r"(?<!\n)\n(?!\n)", " ", help or ""), **named)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return arguments and options."""
-        return described(super().get_params(ctx))
-
-
-class Commands(TyperGroup):
-    """All commands, whose options are as `described`."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options before a command."""
-        return described(super().get_params(ctx))
-
-
-def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Have Typer pass a command, as keyword arguments, an option for each field of a dataclass."""
-    shared = [one.replace(kind=one.POSITIONAL_OR_KEYWORD) for one in inspect.signature(kind).parameters.values()]
-
-    def describe(command: Callable[..., None]) -> Callable[..., None]:
-        named = [one for one in inspect.signature(command).parameters.values() if one.kind is not one.VAR_KEYWORD]
-        # Python wants parameters with a default last.
-        ordered = sorted([*named, *shared], key=lambda one: one.default is not one.empty)
-        command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-        command.__annotations__ = {one.name: one.annotation for one in ordered}
-        return command
-
-    return describe

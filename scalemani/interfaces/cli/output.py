@@ -99,7 +99,8 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     Raises ConfigError for a stage that there is none of.
     """
     from scalemani.config.params import Parameters, by_name
-    from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, SETTINGS
+    from scalemani.interfaces.estimators.parameters import ARGUMENT_OF
+    from scalemani.interfaces.wording import SETTINGS
 
     params, tables = Parameters(), dict[str, dict[str, Any]]()
     for name, default in by_name(params.as_dict()).items():

@@ -5,22 +5,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dask.utils import format_bytes
 
 from scalemani.config.stages import REFINE
-from scalemani.engine.memory_model import PROCESS, PROCESS_BYTES
+from scalemani.config.units import format_bytes
+from scalemani.engine.memory_model import OF_PROCESS, Memory
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say, say_json
 from scalemani.interfaces.functions.measures import knn_accuracy
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
+from scalemani.interfaces.report.reading import MOST_LISTED, Reading, percent
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.side_data import has_label
 from scalemani.kernels.measures import Measure
 from scalemani.runs.aligning import Alignment
-from scalemani.runs.opened import Run, StoredResult
+from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan
+from scalemani.runs.stored_results import StoredResult
 from scalemani.store.run_store import PLAN, RunStore
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ def show_records(run: Run) -> None:
 
 
 def show_verdicts(run: Run) -> None:
-    """Print how many certificates are good, and those that are not with their meaning."""
+    """Print which stage an unfinished run comes to, how many certificates are good, and the others explained."""
+    if following := run.next_stage:
+        state = f"{len(run.records())} of {len(run.keys)} stages are complete, {following} is next"
+        say(f"unfinished: {state}; where no process is at work on it, the same command resumes the run")
     certificates = list(judged_certificates(run))
     say(f"{counted(certificates)['good']} certificates are good; 'scalemani report' explains all")
     for one in certificates:
@@ -96,7 +101,9 @@ def show_label_accuracy(run: Run, labels: np.ndarray, partial: bool) -> None:
 
 
 def show_measures(measures: Mapping[str, Any], as_json: bool) -> None:
-    """Print the measures of a run, one a line with its standard error and the points looked at, or as JSON."""
+    """Print the measures of a run, one a line with standard error, points looked at and meaning, or as JSON."""
+    from scalemani.interfaces.functions.run_measures import meaning_of
+
     tables = {
         name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in measures.items()
     }
@@ -105,7 +112,8 @@ def show_measures(measures: Mapping[str, Any], as_json: bool) -> None:
         return
     for name, table in tables.items():
         sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
-        say(f"{name.replace('_', ' '):<32}{table['value']:.4f}{sampled}")
+        value = f"{table['value']:.4f}{sampled}"
+        say(f"{name.replace('_', ' '):<32}{value:<36}{meaning_of(name)}")
 
 
 def show_results(results: Sequence[StoredResult], removed: bool) -> None:
@@ -127,6 +135,30 @@ def show_alignment(alignment: Alignment, as_json: bool) -> None:
         say(f"{name.replace('_', ' ')} {value}")
 
 
+def show_reading(reading: Reading, certificates: dict[str, Any], as_json: bool) -> None:
+    """Print how to read a map, and between which classes points could move, for people or as JSON."""
+    if as_json:
+        tables = {
+            part: {name: [one._asdict() for one in listed] for name, listed in columns.items()}
+            for part, columns in (("classes", reading.classes), ("exchanges", reading.exchanges))
+        }
+        say_json({"certificates": certificates, "sentences": reading.sentences, **tables})
+        return
+    for sentence in reading.sentences:
+        say(sentence)
+    for name, classes in reading.classes.items():
+        heads = ("believable", "kept", "could move", "of others", "by chance")
+        say(f"\n{name:<20}{'points':>10}" + "".join(f"{head:>12}" for head in heads))
+        for one in classes[:MOST_LISTED]:
+            shares = one.believable, one.preserved, one.could_move, one.mixed, one.by_chance
+            say(f"{one.name[:19]:<20}{one.points:>10,}" + "".join(f"{percent(share):>12}" for share in shares))
+        for pair in reading.exchanges[name][:MOST_LISTED]:
+            moving = f"{pair.points} point{'s' * (pair.points > 1)} could move"
+            say(f"{moving} between {pair.one} and {pair.other}, of {pair.of_points}")
+    if reading.classes:
+        say("kept: of the neighbours in the data, those on the map. of others: of these neighbours, other classes")
+
+
 def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
     """Return the seconds of the stages of the last run in a folder, in proportion to the number of input rows."""
     if store.objects.get_json(PLAN) is None:
@@ -139,15 +171,42 @@ def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
     return {name: record["seconds"] * share for name, record in records.items()}
 
 
-def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
+def plan_facts(plan: Plan, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return what a plan says: bytes, notes, and its stages with what is missing of each; None for unknown seconds."""
+    merged, solver, search = plan.outline.survey.side.duplicates, plan.outline.solver, plan.outline.search
+    stages = [
+        {
+            "stage": (name := planned.stage.name),
+            "key": planned.key,
+            "complete": planned.group.complete,
+            "missing": planned.missing(plan.dimensions.n_blocks),
+            "memory": planned.memory,
+            "disk": planned.disk.total,
+            "at_once": planned.fit.at_once,
+            "seconds": 0.0 if planned.group.complete else seconds.get(name),
+        }
+        for planned in plan.stages
+    ]
+    known = [one["seconds"] for one in stages if one["seconds"] is not None]
+    return {
+        "method": plan.method,
+        "notes": [*plan.outline.notes, *([] if merged is None else [str(merged)])],
+        "solver": None if solver is None else solver.text,
+        "search": None if search is None else search.text,
+        "dimensions": vars(plan.dimensions),
+        "disk": plan.disk,
+        "free": plan.free_bytes,
+        "stages": stages,
+        "seconds": sum(known) if len(known) == len(stages) else None,
+    }
+
+
+def show_plan(plan: Plan, seconds: Mapping[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
-    dimensions = plan.dimensions
-    merged = plan.outline.survey.side.duplicates
-    solver = plan.outline.solver
+    facts, dimensions, solver = plan_facts(plan, seconds), plan.dimensions, plan.outline.solver
     by_landmarks = [solver.text] if solver is not None and solver.resolved != REFINE else []
-    searched = [] if plan.outline.search is None else [plan.outline.search.text]
-    for note in (*plan.outline.notes, *([] if merged is None else [merged]), *by_landmarks, *searched):
-        say(str(note))
+    for note in (*facts["notes"], *by_landmarks, *filter(None, (facts["search"],))):
+        say(note)
     refined = f"; {solver.text}" if solver is not None and not by_landmarks else ""
     say(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
@@ -155,16 +214,12 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
         f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}{refined}"
     )
     say(PLANNED.format("stage", "key", "missing", "memory", "disk", "at once", "seconds"))
-    total = 0.0
-    for planned in plan.stages:
-        name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
-        expected = 0.0 if planned.group.complete else seconds.get(name)
-        total += expected or 0.0
-        sizes = format_bytes(planned.memory), format_bytes(planned.disk.total)
-        shown = UNKNOWN if expected is None else f"{expected:.1f}"
-        say(PLANNED.format(name, planned.key, missing, *sizes, planned.at_once, shown))
-    if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
-        say(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
+    for one in facts["stages"]:
+        shown = UNKNOWN if one["seconds"] is None else f"{one['seconds']:.1f}"
+        sizes = format_bytes(one["memory"]), format_bytes(one["disk"])
+        say(PLANNED.format(one["stage"], one["key"], one["missing"], *sizes, one["at_once"], shown))
+    if facts["seconds"] is not None:
+        say(f"about {facts['seconds']:.1f} s to do, by the last run in this folder, in proportion to the points")
     else:
         say(f"seconds: by the last run in this folder, in proportion to the points; {UNKNOWN} where none ran")
 
@@ -172,10 +227,10 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
 def show_needs(plan: Plan, name: str) -> None:
     """Print what a stage takes of memory and of the disk, and how memory adds up to what the plan shows."""
     planned = plan.planned(name)
-    tasks, used = planned.tasks_in_one_process, planned.fit
+    tasks, used = planned.fit.in_one_process, planned.fit
     where, cache = "memory" if used.in_memory else "files", format_bytes(used.cache)
     say(f"memory of {name}")
-    for term in [(PROCESS, PROCESS_BYTES, "a process"), *planned.held.listed()]:
+    for term in (Memory(OF_PROCESS) + planned.held).listed():
         say(TERM.format(*term))
     say(f"with {tasks} tasks at once in a process, a cache of {cache}, and what may be in a file in {where}:")
     for step, held in used.memory.by_step.items():

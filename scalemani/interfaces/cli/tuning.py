@@ -10,8 +10,9 @@ import typer
 from scalemani.config.other_names import check_method
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.errors import ConfigError
-from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking
+from scalemani.interfaces.cli.options import EQUAL, Config, Options
 from scalemani.interfaces.cli.output import say
+from scalemani.interfaces.cli.parsing import taking
 
 if TYPE_CHECKING:
     from scalemani.interfaces.tuning import Lists
@@ -44,8 +45,10 @@ class TuningOptions(Options):
     score: Annotated[
         list[str] | None,
         typer.Option(
-            help="label-accuracy, clustering-error, procrustes-error, neighbor-preservation, trustworthiness or "
-            "eigengap; may be repeated, and the first ranks. Default: what labels or the reference allow, else eigengap"
+            help="label-accuracy, clustering-error, procrustes-error, neighbor-preservation, trustworthiness, "
+            "continuity, density-correlation, triplet-accuracy, distance-correlation, center-triplet-accuracy, "
+            "silhouette, doubt, believable or eigengap; may be repeated: the first ranks, and of two the front is "
+            "drawn. Default: what labels or the reference allow, else eigengap"
         ),
     ] = None
     neighbors: Annotated[
@@ -109,8 +112,7 @@ def tune(**values: Any) -> None:
     with options.running() as executor:
         points = SurveyedPoints(source, executor, options.block_rows)
         tuning = search(points, options.run, candidates, scores, judge)
-    if not options.quiet:
-        show_tuning(tuning)
+    show_tuning(tuning)
     if options.folder is not None:
         write_tuning(tuning, options.folder)
 
@@ -152,12 +154,23 @@ def show_tuning(tuning: "Tuning") -> None:
     say(f"computed once for all: {seconds or 'nothing'}")
     if tuning.best_index_ is None:
         return
+    if len(tuning.front_) > 1:
+        first, second = tuning.scoring[:2]
+        say(f"front of {first} and {second}: {' < '.join(named(tuning, number) for number in tuning.front_)}")
+    if undecided := tuning.undecided_:
+        others = ", ".join(named(tuning, number) for number in undecided)
+        say(f"the data do not decide between {named(tuning, tuning.best_index_)} and {others}")
     best = tuning.cells[tuning.best_index_]
     settings = {**best.values, **best.computed_as}
     settings.pop(METHOD, None)
     by_hand = "".join(f" --set {name}={value}" for name, value in settings.items())
     say(f"best: {tuning.scoring[0]} {tuning.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
     say(f"{tuning.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
+
+
+def named(tuning: "Tuning", number: int) -> str:
+    """Return the values of a cell in words."""
+    return " ".join(f"{name}={value}" for name, value in tuning.cells[number].values.items())
 
 
 def shown(value: Any) -> str:
@@ -169,11 +182,15 @@ def shown(value: Any) -> str:
 
 def write_tuning(tuning: "Tuning", folder: Path) -> None:
     """Write the table and its picture, where there is more than one cell and matplotlib is installed."""
-    from scalemani.interfaces.tuning.search import PICTURE
-    from scalemani.io.figures import grid_figure
+    from scalemani.interfaces.tuning.search import FRONT, PICTURE
+    from scalemani.io.figures import front_figure, grid_figure
 
     written = tuning.write(folder)
     try:
+        if len(tuning.front_) > 1:
+            names = [named(tuning, number) for number in range(len(tuning.cells))]
+            front_figure(tuning.results_, tuning.scoring[:2], names, tuning.front_, folder / FRONT)
+            written.append(folder / FRONT)
         scores = tuning.results_[tuning.scoring[0]]
         grid_figure(
             [cell.values for cell in tuning.cells], scores, folder / PICTURE, tuning.scoring[0], tuning.best_index_

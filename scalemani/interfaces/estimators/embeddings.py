@@ -10,10 +10,13 @@ import numpy as np
 
 from scalemani.config.choices import Landmarks, Solver, Table
 from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.stages import DOUBT
 from scalemani.engine.progress import Callback
 from scalemani.interfaces.estimators.bases import ClusterMixin
 from scalemani.interfaces.estimators.fitting import GraphEmbedder, requested_of, transform_points
 from scalemani.interfaces.estimators.parameters import Estimator, arguments
+from scalemani.interfaces.wording import names_arguments
+from scalemani.runs.doubt import Doubt
 from scalemani.runs.new_points import centers_of, nearest_clusters
 from scalemani.runs.opened import Curve, Run
 
@@ -41,7 +44,8 @@ class LaplacianEigenmaps(GraphEmbedder):
     certificates_ : what each stage measured about how good its result is; of `embedding` the residual, the eigengap
         after the last column, and what these bound: the angle to the exact eigenvectors (radians; None where these
         bound none) and the error of the eigenvalues
-    run_ : the run in `store`, opened, with its `graph`, `affinities` and `landmarks`; there with `store` alone
+    run_, graph_ : the run in `store`, opened, with its `affinities` and `landmarks`, and its neighbour graph, as
+        `knn_graph` returns it; there with `store` alone
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     References
@@ -130,7 +134,9 @@ NO_CLUSTER = -1  # of points of components that are left out, as scikit-learn sa
 class SpectralClustering(ClusterMixin, GraphEmbedder):
     """Spectral clustering of millions of points: K eigenvectors by landmarks, k-means warm-started from the landmarks.
 
-    The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length.
+    The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length. Of
+    K > 2 eigenvectors the last is left out where its eigenvalue is 1.5 times that before it or more: well-separated
+    clusters have K - 1 small ones, and the next cuts one of them. {"clustering.n_columns": m} takes the first m.
     k-means runs "clustering.n_restarts" (20) times on the landmarks only, then once over all points from the best
     centres.
 
@@ -144,7 +150,8 @@ class SpectralClustering(ClusterMixin, GraphEmbedder):
     Attributes
     ----------
     labels_ : (N,) int32, the cluster of each point, in input order; -1 where disconnected="largest" leaves it out
-    embedding_, eigenvalues_, certificates_, run_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`
+    embedding_, eigenvalues_, certificates_, run_, graph_, n_features_in_, feature_names_in_ : as in
+        `LaplacianEigenmaps`
 
     References
     ----------
@@ -172,6 +179,7 @@ class SpectralClustering(ClusterMixin, GraphEmbedder):
         self.labels_: np.ndarray = finished.of_input(np.asarray(finished.retained_labels[...]), NO_CLUSTER)
         self._centers: np.ndarray = centers_of(finished)
 
+    @names_arguments()
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters (n,) int32 of new points (n, D), of any kind that `fit` takes.
 
@@ -207,14 +215,28 @@ class NonlinearEmbedding(GraphEmbedder):
         Weight of the repulsion. None: 1, and 1e-4 where the objective is not normalised.
     learning_rate : float, "auto" or None
         Of momentum (None, "auto": N / exaggeration); a fixed step for other directions (None: a line search).
-    exaggeration : float, "auto" or None
+    early_exaggeration : float, "auto" or None
         How much stronger the attraction is for the first "layout.exaggerated_iterations". None, "auto": 12 for 75 in
         t-SNE with momentum.
+    exaggeration : float, "auto" or None, default 1.0
+        How much stronger the attraction is after these, from 1 on. With more, clusters become tighter, and
+        t-SNE's map at 4 resembles that of umap. The objective is reported without it.
+    dof : float in [0.1, 100], default 1.0
+        Degrees of freedom of Student's kernel (1 + d^2 / dof)^-dof, in t-SNE and "t-ee": fewer split clusters further,
+        more merge them. Its definition is that of openTSNE.
     init : {"spectral", "pca", "random"}, array-like (N, d), `Run` or path
         The start: the spectral embedding, the first principal components of the points, or normal draws; or
         coordinates in an array, a file or another run, of which row n is point n. A row of NaN, or one beyond those of
         the other run, starts among its neighbours. Such coordinates stay as they are, and no exaggeration is the
         default; with "layout.freeze" their points stay where they are.
+    global_weight : float, default 0
+        Above zero, each point is pulled towards a map of the whole: so many times the mean squared distance of points
+        from the reference, both at the size of the map and relative to it, is added to the objective. Of affinities
+        whose total is not one, as many times that.
+    reference : {"pca", "spectral"}, array-like (N, d), `Run` or path
+        That map: the first principal components of the points, the spectral embedding, or coordinates as `init` takes
+        them, also those of an earlier map, which then keeps its arrangement. Points with a row of NaN there are not
+        pulled, nor are those that `transform` places.
     max_iter : int, default 1000
         Iterations at most, "layout.max_iterations"; the descent ends before when it has converged.
     callbacks : callable, list of callables or None
@@ -226,11 +248,13 @@ class NonlinearEmbedding(GraphEmbedder):
     Attributes
     ----------
     embedding_ : (N, d) float64, in input order
-    objective_ : value of the objective at the end; for t-SNE and s-SNE the Kullback-Leibler divergence
+    objective_ : value of the objective at the end; for t-SNE and s-SNE the Kullback-Leibler divergence, and the pull
     kl_divergence_ : that of these two, by the name it has in scikit-learn; others have none
     n_iter_ : iterations made
     curve_ : the learning curve: `iteration`, `objective` and `gradient_norm`, (n,) each
-    run_ : the run in `store`, opened, with its `graph`, `affinities`, `landmarks` and `snapshots`; with `store` alone
+    doubt_ : how far the map may be believed at each point, as `Run.doubt`; with settings {"doubt.measured": True} alone
+    run_, graph_ : the run in `store`, opened, with its `affinities`, `landmarks` and `snapshots`, and its neighbour
+        graph, as `knn_graph` returns it; with `store` alone
     certificates_ : what each stage measured about how good its result is
     n_features_in_, feature_names_in_ : as in scikit-learn
     """
@@ -238,8 +262,12 @@ class NonlinearEmbedding(GraphEmbedder):
     n_components: int = field(default=2, kw_only=False)
     strength: float | None = None
     learning_rate: float | Literal["auto"] | None = None
-    exaggeration: float | Literal["auto"] | None = None
+    early_exaggeration: float | Literal["auto"] | None = None
+    exaggeration: float | None = 1.0
+    dof: float = 1.0
     init: Literal["spectral", "pca", "random"] | str | Path | Run | Table = "spectral"
+    global_weight: float = 0.0
+    reference: Literal["pca", "spectral"] | str | Path | Run | Table = "pca"
     max_iter: int = 1000
     deduplicate: bool | float | None = None
     callbacks: Callback | Sequence[Callback] | None = None
@@ -249,6 +277,8 @@ class NonlinearEmbedding(GraphEmbedder):
         self.curve_: Curve = finished.curve
         self.objective_: float = self.certificates_["layout"]["objective"]
         self.n_iter_: int = self.certificates_["layout"]["iterations"]
+        if DOUBT.name in finished.keys:
+            self.doubt_: Doubt = finished.doubt_of_input()
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the positions (n, d) float64 of new points (n, D), of any kind that `fit` takes.
@@ -273,10 +303,11 @@ class NonlinearEmbedding(GraphEmbedder):
     @property
     def kl_divergence_(self) -> float:
         """The objective at the end, where it is a Kullback-Leibler divergence."""
-        if OBJECTIVES[self._method].total != "one" or requested_of(self).params.layout.strength not in (None, 1):
+        layout = requested_of(self).params.layout
+        if OBJECTIVES[self._method].total != "one" or layout.strength not in (None, 1) or layout.global_weight > 0:
             raise AttributeError(
-                "kl_divergence_ is there for t-SNE and s-SNE of strength 1, whose objective is a divergence: "
-                "take objective_"
+                "kl_divergence_ is there for t-SNE and s-SNE of strength 1 and global_weight 0, whose objective is a "
+                "divergence: take objective_"
             )
         return self.objective_
 

@@ -15,12 +15,12 @@ from scalemani.config.choices import AffinityKind, AnyMetric, Disconnected, Land
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
 from scalemani.config.stages import (
+    COMPUTED_REFERENCES,
     COMPUTED_STARTS,
     INPUT_LANDMARKS,
     INPUT_LISTS,
     INPUT_START,
     LEAVE_OUT,
-    SPECTRAL_START,
 )
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError, StoreError
@@ -28,6 +28,7 @@ from scalemani.interfaces.estimators.bases import BaseEstimator
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
 from scalemani.interfaces.estimators.running import finished_run, give, resources_of
 from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.sources import (
     PointsSource,
     columns_shown,
@@ -45,7 +46,9 @@ from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
 from scalemani.kernels.machine.forks import cached_property
 from scalemani.runs.aligning import with_start
+from scalemani.runs.clusters import labels_or_clusters
 from scalemani.runs.new_points import NewPoints, Placement, read_placement, refusal_of
+from scalemani.runs.new_points.neighbors import KnnGraph
 from scalemani.runs.opened import Run
 
 
@@ -95,6 +98,7 @@ class Embedder(Fitted, Shown, RunEstimator):
     missing: Missing = "refuse"
     n_landmarks: int | None = None
 
+    @names_arguments()
     def fit(self, X: Any, y: Any = None, **side_data: Any) -> Self:
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path.
 
@@ -145,6 +149,7 @@ class Embedder(Fitted, Shown, RunEstimator):
         """Embed points, which may have a `sample_weight`, and return their embedding (N, d)."""
         return self.fit(X, y, **side_data).embedding_
 
+    @names_arguments()
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates (n, d) float64 of new points (n, D), of any kind that `fit` takes.
 
@@ -165,14 +170,24 @@ class Embedder(Fitted, Shown, RunEstimator):
     def run_(self) -> ReportedRun:
         """The run in `store`, opened: its graph, affinities, landmarks, curve and snapshots, as `open_run` gives them.
 
-        Raises AttributeError for a model that was fitted without `store`, whose run is gone.
+        Raises AttributeError for a model that was fitted without `store`, or whose folder is gone.
         """
         check_is_fitted(self)
         store, plan = self._stored_run
         if store is None:
             raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
-        refuse_gone(store)
-        return ReportedRun(store, plan)
+        with missing_as_attribute():
+            refuse_gone(store)
+            return ReportedRun(store, plan)
+
+    @property
+    def graph_(self) -> KnnGraph:
+        """The neighbour graph of the run in `store`, as `knn_graph` returns it; see `run_`.
+
+        Raises AttributeError too for methods without a graph, such as principal components.
+        """
+        with missing_as_attribute():
+            return self.run_.graph
 
     def report(self, path: str | Path | None = None, labels: Any = (), *, title: str = "", note: str = "") -> Path:
         """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
@@ -254,12 +269,16 @@ class GraphEmbedder(Embedder):
 
 @dataclasses.dataclass(frozen=True)
 class Requested:
-    """The requested settings by name, and those passed as arrays: a start (N, d) of a descent and landmarks (L, D)."""
+    """The requested settings by name, and those passed as arrays.
+
+    Arrays are a start and a reference (N, d) of a descent, landmarks (L, D), and a graph.
+    """
 
     settings: Mapping[str, Any]
     start: Any = None
     landmarks: Any = None
     graph: Any = None
+    reference: Any = None
 
     @cached_property
     def params(self) -> Parameters:
@@ -286,6 +305,8 @@ class Requested:
             source = opener(points)
         if self.start is not None:
             source = with_start(source, self.start)
+        if self.reference is not None:
+            source = with_start(source, self.reference, part="reference")
         if self.landmarks is not None:
             source = with_landmarks(source, self.landmarks, points_params.metric)
         return source if self.graph is None else with_lists(source, self.graph)
@@ -295,23 +316,26 @@ def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = N
     """Return the parameters that an estimator requests, with some of its arguments changed; a `graph` is of `fit`."""
     arguments = {**estimator.get_params(deep=False), **(changed or {})}
     settings = settings_of(arguments, defaults_of(type(estimator)))
-    start, landmarks = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
-    if isinstance(start, str) and start in COMPUTED_STARTS:
-        start = None
-    else:
-        settings["layout.init"] = INPUT_START
+    landmarks, coordinates = settings.get("landmarks.method", ""), dict[str, Any]()
+    for name, computed in (("layout.init", COMPUTED_STARTS), ("layout.reference", COMPUTED_REFERENCES)):
+        passed = settings.get(name, computed[0])
+        coordinates[name] = None if isinstance(passed, str) and passed in computed else passed
+        if coordinates[name] is not None:
+            settings[name] = INPUT_START
     if isinstance(landmarks, str):
         landmarks = None
     else:
         settings["landmarks.method"] = INPUT_LANDMARKS
     if graph is not None:
         settings.setdefault("neighbors.method", INPUT_LISTS)
-    return Requested(settings, start, landmarks, graph)
+    return Requested(settings, coordinates["layout.init"], landmarks, graph, coordinates["layout.reference"])
 
 
 def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
     """Return points with their labels, where a method learns from them or affinities follow them."""
-    return with_labels(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
+    if labels is None or not (learnt or followed):
+        return source
+    return with_labels(source, labels_or_clusters(labels, source.shape[0]), partial=not learnt)
 
 
 def weights_and_graph(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -388,6 +412,15 @@ def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     for message, kind in new.account.warnings:
         give(message, kind)
     return coordinates
+
+
+@contextlib.contextmanager
+def missing_as_attribute() -> Iterator[None]:
+    """Have a property that finds nothing stored be absent: `hasattr` and diagrams of estimators pass over it."""
+    try:
+        yield
+    except StoreError as missing:
+        raise AttributeError(str(missing)) from missing
 
 
 def refuse_gone(store: str | Path | None) -> None:

@@ -11,46 +11,20 @@ from typing import Any, Self, TypeVar, dataclass_transform
 from sklearn.utils import Tags
 
 from scalemani.config.choices import Seed
-from scalemani.config.methods import ArgumentExtension, extensions
 from scalemani.config.metrics import with_metrics
 from scalemani.config.other_names import name_here, with_note
 from scalemani.config.params import checked_settings, names_of_parameters
 from scalemani.config.validation import check_seed
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.interfaces.estimators.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from scalemani.interfaces.wording import PARAMETERS, SETTINGS
 
-# The setting that an argument is.
-PARAMETERS = {
-    "metric": "points.metric",
-    "missing": "points.missing",
-    "deduplicate": "duplicates.tolerance",
-    "n_components": "landmark_embedding.n_components",
-    "n_neighbors": "neighbors.n_neighbors",
-    "affinity": "affinities.kind",
-    "perplexity": "affinities.perplexity",
-    "disconnected": "components.disconnected",
-    "n_landmarks": "landmarks.n_landmarks",
-    "landmarks": "landmarks.method",
-    "solver": "embedding.solver",
-    "residual": "embedding.residual",
-    "alpha": "normalized_affinities.alpha",
-    "time": "diffusion_coordinates.time",
-    "n_clusters": "clustering.n_clusters",
-    "strength": "layout.strength",
-    "learning_rate": "layout.learning_rate",
-    "exaggeration": "layout.exaggeration",
-    "init": "layout.init",
-    "max_iter": "layout.max_iterations",
-    "random_state": "seed",
-    **{name: argument.setting for name, argument in extensions(ArgumentExtension).items()},
-}
 ARGUMENT_OF = {name: argument for argument, name in PARAMETERS.items()}  # of settings
 # Change the cost or the messages, and never the answer.
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
-SETTINGS = "settings"
 AUTOMATIC = "auto"  # scikit-learn's and openTSNE's word for what is None here
-TAKE_AUTOMATIC = ("learning_rate", "exaggeration")
+TAKE_AUTOMATIC = ("learning_rate", "early_exaggeration")
 ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*(?:\n+ .*)*", re.MULTILINE)  # of a section of a docstring
 PARAMETER_SECTION = re.compile(r"Parameters\n-{10}\n(.*?)(?=\n\w[\w ]*\n-{4,}\n|\Z)", re.DOTALL)
 
@@ -74,6 +48,16 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                     f"{name} is no argument of {cls.__name__}: {instead_of(name, set(arguments) - {'self'})}"
                 )
         return super().__new__(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments by name; raise ValueError for another name, saying which setting it may mean."""
+        names = set(self.get_params(deep=False))
+        for name in params:
+            if name.partition("__")[0] not in names:
+                meant = instead_of(name.rpartition("__")[2], names)
+                raise ValueError(f"Invalid parameter {name!r} for estimator {type(self).__name__}: {meant}")
+        super().set_params(**params)
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

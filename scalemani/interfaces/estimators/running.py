@@ -46,9 +46,9 @@ def give(message: str, kind: type[ScalemaniWarning]) -> None:
 class LoggedProgress(Progress):
     """Sends what is going on to the logger of the library."""
 
-    def start(self, stage: str, total: int, unit: str = "block") -> None:
+    def start(self, stage: str, total: int, unit: str = "block", done: int = 0) -> None:
         """Log that a stage starts."""
-        logger.info("%s: %d %s to do", stage, total, plural(unit, total))
+        logger.info("%s: %d %s to do", stage, total - done, plural(unit, total - done))
 
     def note(self, message: str) -> None:
         """Log one line."""

@@ -3,7 +3,7 @@
 import contextlib
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from scalemani.config.choices import NeighborSearch, PointMetric, Seed
 from scalemani.config.metrics import lists_metrics
 from scalemani.config.params import Parameters
-from scalemani.config.validation import check_count
-from scalemani.errors import ConfigError, DataError, check_known
+from scalemani.errors import check_known
 from scalemani.interfaces.estimators.fitting import (
     keep_columns,
     open_new_points,
@@ -23,13 +22,13 @@ from scalemani.interfaces.estimators.fitting import (
     requested_of,
 )
 from scalemani.interfaces.estimators.parameters import (
-    PARAMETERS,
     RunEstimator,
     arguments,
     defaults_of,
     settings_of,
 )
 from scalemani.interfaces.estimators.running import finished_run, resources_of
+from scalemani.interfaces.wording import PARAMETERS, names_arguments
 from scalemani.io.sources import (
     is_in_memory,
     map_points,
@@ -37,82 +36,16 @@ from scalemani.io.sources import (
     take_representation,
 )
 from scalemani.io.sources.side_data import LEFT_OUT
-from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.runs.input_order import Graph, RowArray, row_array
-from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
+from scalemani.runs.input_order import Graph, row_array
+from scalemani.runs.new_points.neighbors import InputNeighbors, KnnGraph, read_input_neighbors
 from scalemani.runs.opened import Run
-from scalemani.runs.preprocessing.gaps import usable_rows
 from scalemani.stages.arrays.graph import StoredGraph
 
-ARGUMENTS = {
-    **PARAMETERS,
-    "method": "neighbors.method",
-    "recall": "neighbors.recall",
-    "max_rounds": "neighbors.max_rounds",
-}
-SAMPLED_POINTS = 100  # by which the recall of a query is measured
+OF_SEARCH = {"method": "neighbors.method", "recall": "neighbors.recall", "max_rounds": "neighbors.max_rounds"}
 
 
-@dataclass(frozen=True)
-class KnnGraph:
-    """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
-
-    Arrays are NumPy for points in memory and zarr for points on disk or in Dask. Rows left out by
-    settings={"points.missing": "leave-out"} have -1 and NaN; arrays on disk are then read by slices of rows.
-
-    Attributes
-    ----------
-    indices : (N, k) int64, neighbours of each point, itself excluded
-    distances : (N, k) float32 (float64 for float64 points), ascending, in the requested metric
-    recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
-    """
-
-    indices: np.ndarray | RowArray
-    distances: np.ndarray | RowArray
-    recall: float
-    _run: Run | None = field(default=None, repr=False, compare=False)
-
-    def query(self, new_points: Any, n_neighbors: int | None = None) -> "KnnGraph":
-        """Return the nearest points of the graph for new points, by the cells that the graph was built with.
-
-        Parameters
-        ----------
-        new_points : (n, D), of any kind that `knn_graph` takes
-        n_neighbors : int or None
-            k, at most N. None: as in the graph.
-
-        Returns
-        -------
-        KnnGraph
-            `indices` (n, k) int64, rows of the points of the graph; a point of these is a neighbour of itself.
-            `recall`, the share of true neighbours among them, of a sample against exact search.
-
-        Raises
-        ------
-        ConfigError
-            For a graph of points in memory without `store`, whose run is gone, and for an impossible k.
-        DataError
-            For points with other columns, none, or values that are not finite.
-        """
-        if self._run is None:
-            raise ConfigError(
-                "query reads the run of the graph, and this one has none: make it with knn_graph(store=FOLDER)"
-            )
-        run, k = self._run, self.indices.shape[1] if n_neighbors is None else n_neighbors
-        check_count(k, "n_neighbors", 1, run.dimensions.n_points, "the number of points")
-        source = map_points(run.metric, run.like_points(open_points(new_points, run.params.leaves_out_gaps)))
-        if source.shape[0] == 0:
-            raise DataError(f"{source.description} has no rows: give at least one point")
-        search = read_input_neighbors(run, in_memory=False)
-        indices, distances = search.find(source, k)
-        sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
-        sampled = sampled[indices[sampled, 0] != LEFT_OUT]
-        sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
-        recall = search.index.recall(np.concatenate(sample), k) if sample else np.nan
-        return KnnGraph(indices, distances, recall)
-
-
+@names_arguments(**OF_SEARCH)
 @lists_metrics
 def knn_graph(
     points: Any,
@@ -178,7 +111,7 @@ def knn_graph(
     >>> graph.indices.ravel(), graph.distances.ravel(), graph.recall
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
-    params = Parameters().with_values(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
+    params = Parameters().with_values(settings_of(dict(locals()), defaults_of(knn_graph), PARAMETERS | OF_SEARCH))
     with contextlib.ExitStack() as stack:
         resources = {"scheduler": scheduler, "workers": workers, "memory": memory, "verbose": verbose}
         source = open_points(points, params.leaves_out_gaps, use_rep)
@@ -189,7 +122,7 @@ def knn_graph(
         if is_in_memory(take_representation(points, use_rep, params.leaves_out_gaps)):
             return KnnGraph(lists.indices[...], lists.distances[...], measured, run)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
-    return KnnGraph(*lists, measured, finished)
+    return KnnGraph(lists.indices, lists.distances, measured, finished)
 
 
 def graph_by_input_rows(run: Run, stored: StoredGraph) -> Graph:
@@ -238,6 +171,7 @@ class KNeighborsTransformer(RunEstimator):
     mode: Literal["distance", "connectivity"] = "distance"
     metric: PointMetric = "euclidean"
 
+    @names_arguments()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
         check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
@@ -264,6 +198,7 @@ class KNeighborsTransformer(RunEstimator):
         lists = Neighbors(indices, np.insert(self._graph.distances, 0, 0, axis=1))
         return graph_matrix(lists, self._n_entries, self.mode, self.n_samples_fit_)
 
+    @names_arguments()
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Return the nearest points of `fit` of new points (n, D), of any kind that `fit` takes: (n, N) as above.
 

@@ -13,12 +13,13 @@ from scalemani.config.other_names import check_setting
 from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
 from scalemani.errors import DataError, check_known
-from scalemani.interfaces.functions.validation import checked_metric
+from scalemani.interfaces.functions.validation import checked_metric, checked_values
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.sources import open_points, points_in_memory, with_same_columns
 from scalemani.io.sources.side_data import check_distinct, row_numbers
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, PointsByRow, Selected, selected_landmarks
-from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.landmarks.weights import Limits, limited_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.stages.landmarks import choice_of
 
@@ -39,6 +40,7 @@ class Landmarks(NamedTuple):
 
 
 @lists_metrics
+@names_arguments(method="landmarks.method")
 def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmarks
     points: Any,
     n_landmarks: int,
@@ -121,7 +123,12 @@ def selected_among(
     return selected_landmarks(points, choice)
 
 
-def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:
+@names_arguments(
+    n_neighbors="landmark_weights.n_neighbors", tolerance="landmark_weights.tolerance", radius="landmark_weights.radius"
+)
+def landmark_weights(
+    points: Any, landmarks: Any, n_neighbors: int = 5, *, tolerance: float | None = None, radius: float | None = None
+) -> sp.csr_matrix:
     """Return Z: each point as a combination of its nearest landmarks, with weights that sum to one.
 
     Parameters
@@ -132,6 +139,9 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
         `select_landmarks`, whose metric then maps the points too. Where columns of landmarks and of points have names,
         they are matched by these
     n_neighbors : K_Z, landmarks per point, from 1 to L
+    tolerance : between 0 and 1; a point then has the least number of landmarks, up to K_Z, that leave at most this
+        share of its distance to the nearest one. None: K_Z
+    radius : above 0; a point then has the nearest landmark and the others within this distance, up to K_Z. None: K_Z
 
     Returns
     -------
@@ -141,7 +151,7 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     Raises
     ------
     ConfigError
-        For `n_neighbors` out of range.
+        For `n_neighbors`, `tolerance` or `radius` out of range.
     DataError
         For arrays that cannot be used, differing numbers or names of columns, repeated landmarks, and row numbers that
         no point has.
@@ -170,8 +180,9 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     maxima = np.maximum(table.max(axis=0), selected.max(axis=0))
     if not np.array_equal(minima, maxima):
         check_magnitude(minima, maxima, np.result_type(table, selected), "points and landmarks")
-    indices, _ = nearest_landmarks(table, selected, n_used)
-    values = local_weights(table, selected, indices)
+    limits = Limits(*checked_values(landmark_weights__tolerance=tolerance, landmark_weights__radius=radius))
+    indices, squares = nearest_landmarks(table, selected, n_used)
+    values = limited_weights(table, selected, indices, None, limits, squares)
     offsets = np.arange(0, indices.size + 1, n_used, dtype=np.int64)
     weights = sp.csr_matrix((values.ravel(), indices.ravel(), offsets), shape=(len(table), len(selected)))
     weights.eliminate_zeros()

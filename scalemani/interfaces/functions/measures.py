@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.choices import CoordinateMetric, Seed
-from scalemani.config.validation import check_count
+from scalemani.config.validation import check_count, check_seed
 from scalemani.errors import DataError
 from scalemani.interfaces.functions.validation import (
     check_alike,
@@ -13,6 +13,7 @@ from scalemani.interfaces.functions.validation import (
     check_clusterings,
     check_labels,
     checked_neighbors,
+    distances_of_pairs,
     labelled_points,
     measured_rows,
     sampled,
@@ -23,17 +24,25 @@ from scalemani.kernels.measures import Measure, mean_of
 
 SAMPLED_POINTS = 1000  # distances from each to all points are computed
 SAMPLED_LABELS = 10_000  # a search tree answers for each
+SAMPLED_PAIRS = 10_000  # each is compared with ten others of the sample
+SAMPLED_CLASSES = 4000  # each is compared with all others of the sample
 
 __all__ = [
     "Measure",
     "adjusted_rand_index",
+    "center_triplet_accuracy",
     "clustering_error",
+    "continuity",
+    "density_correlation",
+    "distance_correlation",
     "knn_accuracy",
     "neighbor_preservation",
     "normalized_mutual_information",
     "procrustes_error",
     "recall",
+    "silhouette",
     "subspace_angle",
+    "triplet_accuracy",
     "trustworthiness",
 ]
 
@@ -170,6 +179,243 @@ def neighbor_preservation(
     rows = sampled(table.shape[0], n_sampled, random_state, "neighbor preservation")
     neighbors = measures.nearest_others(positions, rows, k)
     return mean_of(measures.neighbor_shares(table, neighbors, rows), table.shape[0])
+
+
+def continuity(
+    points: Any,
+    embedding: Any,
+    n_neighbors: int = 15,
+    *,
+    metric: CoordinateMetric = "euclidean",
+    n_sampled: int | None = SAMPLED_POINTS,
+    random_state: Seed = 0,
+) -> Measure:
+    """Return how far neighbours in the data are neighbours in an embedding: `trustworthiness` with the two exchanged.
+
+    Parameters
+    ----------
+    points, embedding, n_neighbors, metric, n_sampled, random_state : as in `trustworthiness`
+
+    Returns
+    -------
+    Measure : 1 where the k nearest in the data are the k nearest in the embedding; low where an embedding tears
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `trustworthiness` does.
+
+    References
+    ----------
+    Venna and Kaski, Neighborhood preservation in nonlinear projection methods: an experimental study, ICANN 2001.
+
+    Examples
+    --------
+    >>> points, embedding = [[0.0], [1.0], [3.3], [7.0], [12.0]], [[0.0], [1.0], [3.3], [7.0], [0.4]]
+    >>> round(continuity(points, embedding, n_neighbors=2).value, 4)
+    0.5333
+    """
+    table, positions = check_both(points, embedding, metric)
+    most = (table.shape[0] - 1) // 2
+    k = check_count(n_neighbors, "n_neighbors", 1, most, "less than half of the points")
+    rows = sampled(table.shape[0], n_sampled, random_state, "continuity")
+    neighbors, _ = measures.nearest_in(table, rows, k)
+    return mean_of(measures.trust(positions, neighbors, rows), table.shape[0])
+
+
+def density_correlation(
+    points: Any,
+    embedding: Any,
+    n_neighbors: int = 15,
+    *,
+    metric: CoordinateMetric = "euclidean",
+    n_sampled: int | None = SAMPLED_POINTS,
+    random_state: Seed = 0,
+) -> Measure:
+    """Return Spearman's correlation of local radii, the mean distance of the k nearest, in data and embedding.
+
+    Parameters
+    ----------
+    points, embedding, metric, n_sampled, random_state : as in `trustworthiness`
+    n_neighbors : k, below N
+
+    Returns
+    -------
+    Measure : in [-1, 1]; 1 where what is dense in the data is dense in the embedding, 0 where density says nothing
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `neighbor_preservation` does.
+
+    References
+    ----------
+    Narayan, Berger and Cho, Nature Biotechnology 2021: there the correlation of logarithms.
+
+    Examples
+    --------
+    >>> points = [[0.0], [1.0], [3.0], [7.0]]
+    >>> density_correlation(points, points, n_neighbors=1).value
+    1.0
+    """
+    table, positions = check_both(points, embedding, metric)
+    k = check_count(n_neighbors, "n_neighbors", 1, table.shape[0] - 1, "the number of other points")
+    rows = sampled(table.shape[0], n_sampled, random_state, "density")
+    _, distances = measures.nearest_in(table, rows, k)
+    neighbors = measures.nearest_others(positions, rows, k)
+    in_map = measures.mean_distances(positions, neighbors, rows)
+    return measures.jackknife(measures.rank_correlation, distances.mean(axis=1), in_map)
+
+
+def triplet_accuracy(
+    points: Any,
+    embedding: Any,
+    *,
+    metric: CoordinateMetric = "euclidean",
+    n_sampled: int | None = SAMPLED_PAIRS,
+    random_state: Seed = 0,
+) -> Measure:
+    """Return the share of random triplets of which the embedding tells which of two points is nearer to the third.
+
+    Parameters
+    ----------
+    points, embedding, metric : as in `trustworthiness`
+    n_sampled : points looked at, in a random order: each with the ten that follow it, in 45 triplets. None: all
+    random_state : a seed, None, or a generator to draw one
+
+    Returns
+    -------
+    Measure : 1 where the order of all distances is that in the data, 0.5 by chance; equal distances count half
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `trustworthiness` does.
+
+    References
+    ----------
+    Wang, Huang, Rudin and Shaposhnik, Understanding how dimension reduction tools work, JMLR 2021.
+
+    Examples
+    --------
+    >>> triplet_accuracy([[0.0], [1.0], [3.0]], [[0.0], [1.0], [-1.5]]).value
+    0.6666666666666666
+    """
+    one, other = distances_of_pairs(points, embedding, metric, n_sampled, random_state)
+    return measures.jackknife(measures.triplet_share, one, other)
+
+
+def distance_correlation(
+    points: Any,
+    embedding: Any,
+    *,
+    metric: CoordinateMetric = "euclidean",
+    n_sampled: int | None = SAMPLED_PAIRS,
+    random_state: Seed = 0,
+) -> Measure:
+    """Return Spearman's correlation of the distances of random pairs of points in data and embedding.
+
+    Parameters
+    ----------
+    points, embedding, metric, n_sampled, random_state : as in `triplet_accuracy`
+
+    Returns
+    -------
+    Measure : in [-1, 1]; 1 where distances have the same order, 0 where those in the embedding say nothing
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `trustworthiness` does.
+
+    References
+    ----------
+    Kobak and Berens, The art of using t-SNE for single-cell transcriptomics, Nature Communications 2019.
+
+    Examples
+    --------
+    >>> points = [[0.0], [1.0], [3.0], [7.0]]
+    >>> round(distance_correlation(points, points).value, 12)
+    1.0
+    """
+    return measures.jackknife(
+        measures.rank_correlation, *distances_of_pairs(points, embedding, metric, n_sampled, random_state)
+    )
+
+
+def center_triplet_accuracy(
+    points: Any, embedding: Any, labels: Any, *, n_sampled: int | None = SAMPLED_PAIRS, random_state: Seed = 0
+) -> Measure:
+    """Return the share of triplets of class centres of which the embedding tells which of two is nearer to the third.
+
+    Parameters
+    ----------
+    points, embedding : as in `trustworthiness`; distances are Euclidean
+    labels : (N,) classes, as in `knn_accuracy`; of more than 100 those with most of the sampled points
+    n_sampled, random_state : points whose means the centres are, as in `recall`
+
+    Returns
+    -------
+    Measure : 1 where classes are arranged as in the data, 0.5 by chance; NaN below three classes
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `trustworthiness` and `knn_accuracy` do.
+
+    References
+    ----------
+    Wang, Huang, Rudin and Shaposhnik, Understanding how dimension reduction tools work, JMLR 2021.
+
+    Examples
+    --------
+    >>> center_triplet_accuracy([[0.0], [1.0], [3.0]], [[0.0], [1.0], [-1.5]], ["a", "b", "c"]).value
+    0.6666666666666666
+    """
+    table, positions = check_both(points, embedding, "euclidean")
+    classes = check_labels(labels, "labels", len(positions))
+    labelled = labelled_points(classes, least=2)
+    drawn = sampled(len(labelled), n_sampled, random_state, "centers")
+    rows = labelled[measures.shuffled(drawn, check_seed(random_state))]
+    of_classes = np.unique(classes[labelled], return_inverse=True)[1][np.searchsorted(labelled, rows)]
+    return measures.center_triplets(table[rows], positions[rows], of_classes)
+
+
+def silhouette(
+    embedding: Any, labels: Any, *, n_sampled: int | None = SAMPLED_CLASSES, random_state: Seed = 0
+) -> Measure:
+    """Return the mean silhouette of classes in an embedding: how far apart they are for their width.
+
+    Parameters
+    ----------
+    embedding : (N, d) finite numbers
+    labels : (N,) classes, as in `knn_accuracy`
+    n_sampled, random_state : as in `recall`; sampled points are compared with each other
+
+    Returns
+    -------
+    Measure : in [-1, 1]; 1 for far islands of one class each, 0 for classes that overlap
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `knn_accuracy` does.
+
+    References
+    ----------
+    Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster analysis, 1987.
+
+    Examples
+    --------
+    >>> round(silhouette([[0.0], [1.0], [9.0], [10.0]], ["a", "a", "b", "b"]).value, 6)
+    0.888545
+    """
+    positions = points_in_memory(embedding, "embedding")
+    classes = check_labels(labels, "labels", len(positions))
+    labelled = labelled_points(classes, least=2)
+    rows = labelled[sampled(len(labelled), n_sampled, random_state, "silhouette")]
+    codes = np.unique(classes[rows], return_inverse=True)[1]
+    return mean_of(measures.silhouettes(positions[rows], codes), len(labelled))
 
 
 def knn_accuracy(

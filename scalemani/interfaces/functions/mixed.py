@@ -15,6 +15,7 @@ from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.transformers import knn_graph
 from scalemani.interfaces.functions.spectral import symmetric_affinities
 from scalemani.interfaces.functions.validation import checked_metric
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import rows_in_memory
@@ -22,8 +23,8 @@ from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import OBS, open_columns, open_labels
 from scalemani.io.sources.tables import index_columns, index_of_files
 from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, log_memberships
+from scalemani.kernels.arrays.columns import moments
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.moments import moments
 from scalemani.kernels.measures import squared_distances_to
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
@@ -33,6 +34,7 @@ TIED = 1e-3
 FEWEST_POINTS = 4
 
 
+@names_arguments()
 def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affinities
     groups: Sequence[Any],
     combine: Literal["mean", "product", "union"] = "mean",

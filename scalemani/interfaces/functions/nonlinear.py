@@ -29,11 +29,13 @@ from scalemani.descents.force_errors import (
     sampled_gradients,
     sums_at_end,
 )
+from scalemani.descents.parts import Ended, parts_of
 from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, affinity_scale, problem_of
 from scalemani.descents.repulsion import APPROXIMATE, chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
 from scalemani.interfaces.functions.validation import checked_affinities, checked_values, rows_of_affinities
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.tiles import Mapper
@@ -57,7 +59,7 @@ class MeasuredField(NamedTuple):
 
 def field_within(
     methods: Sequence[str],
-    kernel: str,
+    kernel: str | float,
     tolerance: float,
     positions: np.ndarray,
     charges: np.ndarray | None = None,
@@ -98,7 +100,7 @@ EXACT_INSTEAD = 20_000  # points, to which "auto" sums exactly where nothing els
 
 def repulsion(
     embedding: Any,
-    kernel: Kernel = "student",
+    kernel: Kernel | float = "student",
     method: RepulsionMethod = "auto",
     tolerance: float = 1e-3,
     *,
@@ -111,7 +113,8 @@ def repulsion(
     Parameters
     ----------
     embedding : (N, d) array-like of finite numbers
-    kernel : "student", 1 / (1 + d^2); "gaussian", exp(-d^2); or "epanechnikov", max(0, 1 - d^2)
+    kernel : "student", 1 / (1 + d^2); "gaussian", exp(-d^2); "epanechnikov", max(0, 1 - d^2); or a number dof, 0.1 to
+        100, the degrees of freedom of Student's (1 + d^2 / dof)^-dof
     method : "exact" (any d); "grid", a particle mesh, "barnes-hut" or "fgt" (the fast Gauss transform) for d = 2 and 3;
         "auto" takes exact sums up to 2,000 points; beyond, the mesh, and where that does not meet the tolerance, exact
         sums up to 20,000 points, then trees or a finer mesh
@@ -172,7 +175,7 @@ def repulsion(
     return (values if masses is None else values + (masses - 1.0)), gradient
 
 
-def sums_of(method: str, kernel: str, tolerance: float, theta: Any, order: Any) -> PairSums | None:
+def sums_of(method: str, kernel: str | float, tolerance: float, theta: Any, order: Any) -> PairSums | None:
     """Return the sums that theta or order decides, not the tolerance; None where neither is passed."""
     requested = {name: value for name, value in (("theta", theta), ("order", order)) if value is not None}
     for owner, extension in APPROXIMATE.items():
@@ -189,7 +192,7 @@ def sums_of(method: str, kernel: str, tolerance: float, theta: Any, order: Any) 
 def measured_field(
     method: str,
     chosen: str,
-    sums: tuple[str, float],
+    sums: tuple[str | float, float],
     positions: np.ndarray,
     masses: np.ndarray | None,
     over: Mapper = map,
@@ -211,7 +214,8 @@ def measured_field(
     return measured
 
 
-def objective(
+@names_arguments()
+def objective(  # noqa: PLR0913 - what an objective is made of, and how it is summed
     embedding: Any,
     W: Any,
     method: ObjectiveName = "elastic-embedding",
@@ -220,6 +224,7 @@ def objective(
     tolerance: float = 1e-3,
     *,
     sample_weight: Any = None,
+    dof: float = 1.0,
 ) -> tuple[float, np.ndarray]:
     """Return the objective of a nonlinear embedding, E = E+ + strength E-, and its gradient.
 
@@ -238,6 +243,8 @@ def objective(
     sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one. W is then that
         of `symmetric_affinities` with the same weights, and value and gradient are those of the repeated points, where
         the copies of one share a place
+    dof : degrees of freedom of Student's kernel, 0.1 to 100: 1 / (1 + d^2) of the table is then (1 + d^2 / dof)^-dof,
+        and log(1 + d^2) is dof log(1 + d^2 / dof)
 
     Returns
     -------
@@ -271,9 +278,9 @@ def objective(
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
     rows = rows_of_affinities(checked_affinities(W, len(positions), "rows of the embedding"))
-    row = objective_of(method)
+    row = objective_of(method, dof)
     strength = row.strength if strength is None else strength
-    checked_values(layout__strength=strength)
+    checked_values(layout__strength=strength, layout__dof=dof)
     chosen = chosen_method(repulsion, row.kernel, *positions.shape)
     masses = None if sample_weight is None else check_weights(sample_weight, len(positions))
     problem = Problem(rows, row, affinity_scale(row, rows, masses), float(strength), masses=masses)
@@ -287,8 +294,9 @@ def objective(
 objective.__doc__ = (objective.__doc__ or "").replace("TABLE", table_of_objectives().replace("\n", "\n    "))
 
 
-# Arguments, what prepares the start of a run, and what a run stores on its way.
-NOT_TUNED = {f"layout.{name}" for name in ("objective", "direction", "init", "freeze", "jitter", "snapshots")}
+# Arguments, what prepares the start of a run or its reference, and what a run stores on its way.
+PREPARED = ("objective", "direction", "init", "freeze", "jitter", "snapshots", "global_weight", "reference")
+NOT_TUNED = {f"layout.{name}" for name in PREPARED}
 NUMBERS = tuple(name for name in names_of_parameters() if name.startswith("layout.") and name not in NOT_TUNED)
 
 
@@ -308,6 +316,7 @@ class Minimum:
     force_error : the relative error of its forces at the end
     worst_decile_force_error : that of a single point's force, relative to its norm, at the 90th percentile
     force_standard_error, worst_decile_standard_error : of the two, which are measured on a sample; 0 on all points
+    certificates : further ones by name, of settings that a run has certificates of
     """
 
     embedding: np.ndarray
@@ -321,8 +330,10 @@ class Minimum:
     worst_decile_force_error: float
     force_standard_error: float
     worst_decile_standard_error: float
+    certificates: Mapping[str, Any]
 
 
+@names_arguments(direction="layout.direction")
 def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities in memory
     W: Any,
     method: ObjectiveName = "elastic-embedding",
@@ -400,6 +411,8 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     masses = None if sample_weight is None else check_weights(sample_weight, rows.n_points)
     if masses is not None and layout.direction in OF_PAIRS:
         raise ConfigError(f"direction={layout.direction!r} knows no weights: take another")
+    for part in parts_of(layout):
+        part.check_parameters(layout, rows.n_points, masses is not None)
     return minimum(rows, layout, start, seed, masses)
 
 
@@ -422,15 +435,15 @@ def descent_of(
     method: str, direction: str, settings: Mapping[str, Any] | None, n_points: int, n_dims: int
 ) -> ResolvedLayout:
     """Return the parameters of a descent, resolved as those of a run are; warn of those that have no effect."""
-    objective = objective_of(method)
+    objective_of(method)  # refuses an unknown one
     numbers = checked_settings(settings)
     for name in numbers:
         check_setting(name, NUMBERS, f"settings has no {name!r}")
     requested = Parameters().with_values({"layout.direction": direction, **numbers})
     params = requested.decided(method, n_points)
-    layout = params.layout
-    repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
-    make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
+    layout, kernel = params.layout, objective_of(method, params.layout.dof).kernel
+    repulsion = chosen_method(layout.repulsion, kernel, n_points, n_dims, layout.exact_up_to)
+    make_repulsion(repulsion, kernel, layout.tolerance)  # refuses a tolerance that it does not reach
     here = RunConfiguration(method, params, requested, frozenset({"layout"}), {"layout.repulsion": repulsion})
     used, notes = effective_parameters(here, lambda request: request.decided(method, n_points))
     for note in notes:
@@ -442,22 +455,26 @@ def minimum(
     rows: AffinityRows, layout: ResolvedLayout, start: np.ndarray, seed: int, masses: np.ndarray | None = None
 ) -> Minimum:
     """Return where a descent from `start` (N, d) ends, of points of masses (N,); warn of what falls short."""
-    objective = objective_of(layout.objective)
+    objective = objective_of(layout.objective, layout.dof)
     n_points, n_dims = start.shape
     method = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     phases = phases_of(layout, n_points if masses is None else float(masses.sum()))
     with ThreadPoolExecutor(usable_processors()) as pool:
         problem = problem_of(rows, objective, layout.strength, pool.map, masses)
+        for part in parts_of(layout):
+            problem = part.prepared(problem, layout, None)
         state, curve = last_state(problem, phases, method, State(start))
         sums, forces = sums_at_end(problem, method, layout.tolerance, state, seed)
         value = problem.value(state.positions, sums)
+        ended = Ended(problem, layout, state, sums, np.column_stack(curve))
+        more = {name: one for part in parts_of(layout) for name, one in part.certificates(ended).items()}
     converged, errors = has_converged(state, phases), forces.errors
     if not converged and layout.converged != 0:
         warn(f"minimize: {too_few_iterations(state.iteration)}", ShortfallWarning)
     if errors.least_tolerance > layout.tolerance:
         warn(f"minimize: {coarse_forces(errors, layout.tolerance)}", ShortfallWarning)
     stopped = "converged" if converged else "max_iterations"
-    return Minimum(state.positions, value, curve, state.iteration, stopped, state.gradient_norm, method, *errors)
+    return Minimum(state.positions, value, curve, state.iteration, stopped, state.gradient_norm, method, *errors, more)
 
 
 def last_state(problem: Problem, phases: list[Phase], method: str, state: State) -> tuple[State, Curve]:

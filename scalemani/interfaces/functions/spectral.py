@@ -20,6 +20,7 @@ from scalemani.interfaces.functions.validation import (
     checked_values,
     checked_weights,
 )
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.side_data import Labels, check_classes, check_weights
 from scalemani.kernels.affinities import bandwidths, entropic
@@ -31,6 +32,7 @@ from scalemani.kernels.affinities.entropic import (
     repeated_affinities,
     summed_over_copies,
 )
+from scalemani.kernels.affinities.entropy import brackets, entropy_problem
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
@@ -57,6 +59,8 @@ class Affinities:
     twins : (n,) float64, with weights w alone, else None: the affinity of a copy of the point to each of its w - 1
         other copies. `values` are then those to one copy of each neighbour, and w times them and w - 1 times `twins`
         sum to one
+    bounds : (n, 2) float64, between which `beta` lies by theorem 2.2.2 of the thesis, from the first, second and last
+        distance alone; the largest float64 where saturated. None with weights
     """
 
     values: np.ndarray
@@ -65,8 +69,10 @@ class Affinities:
     saturated: np.ndarray
     residuals: np.ndarray
     twins: np.ndarray | None = None
+    bounds: np.ndarray | None = None
 
 
+@names_arguments(solver="affinities.solver", order="affinities.order", tol="affinities.tolerance")
 def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and a graph in memory
     distances: np.ndarray,
     perplexity: float = PERPLEXITY,
@@ -83,7 +89,8 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     Parameters
     ----------
     distances : (n, k) array-like of real numbers, distances (not squared) to the k >= 2 nearest neighbours, ascending,
-        self excluded; squared in float64. Rows may be data points or queries
+        self excluded; squared in float64. Rows may be data points or queries. With a column of zeros before them the
+        first column of the values is that of a point to itself, and with N - 1 others nothing is left out
     perplexity : K, the effective number of neighbours, 1 < K < k. The papers use k = 3 K to 5 K
     solver : "halley", "newton", "euler", "bisection", "brent" or "ridder"; all find the same root
     order : what each point starts from: "density", "bounds", "mst", "path" (these two need `indices`), "raster",
@@ -134,7 +141,8 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     search: Any = {"solver": solver, "order": order, "tol": tol, "rows": entropic.RowsOfData(lists, 0, seed)}
     if sample_weight is None:
         requested.check_reach(k)
-        return Affinities(*entropic.entropic_affinities(squares, requested.perplexity, **search))
+        solved = entropic.entropic_affinities(squares, requested.perplexity, **search)
+        return Affinities(*solved, bounds=brackets(squares, entropy_problem(k, requested.perplexity, tol)))
     weights = check_weights(sample_weight, n_points)
     counts = Multiplicities.of_rows(weights, 0, checked_neighbors(indices, n_points, k))
     requested.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
@@ -142,6 +150,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     return Affinities(*rows, twins=twins)
 
 
+@names_arguments(sigma="affinities.sigma")
 def gaussian_affinities(
     distances: np.ndarray, sigma: float | None = None, *, neighbor: int = 7, random_state: Seed = 0
 ) -> np.ndarray:
@@ -189,13 +198,16 @@ def gaussian_affinities(
     return bandwidths.gaussian_affinities(squares, chosen)
 
 
-def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarray:
+def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7, *, indices: Any = None) -> np.ndarray:
     """Return the weights w = exp(-d^2 / (2 sigma_n^2)), sigma_n each point's distance to its `neighbor`-th neighbour.
+
+    With `indices` those of Zelnik-Manor and Perona, exp(-d^2 / (sigma_n sigma_m)), the same from both ends of an edge.
 
     Parameters
     ----------
     distances : (n, k) array-like of real numbers, as in `gaussian_affinities`
     neighbor : from 1 (the nearest) to k; the first beyond it that is no duplicate where this one is
+    indices : (n, k) int, the neighbours, rows among the n; None: the bandwidth of the row alone
 
     Returns
     -------
@@ -206,13 +218,12 @@ def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarr
     ConfigError
         For a neighbour that rows do not have.
     DataError
-        For distances that are not a finite, non-negative, ascending (n, k) table.
+        For distances that are not a finite, non-negative, ascending (n, k) table, and indices that do not fit them.
 
     References
     ----------
-    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 2.1.
-    Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, who take the bandwidths of both ends of an edge,
-    and 7.
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 2.1 and 4.5.
+    Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, who take 7.
 
     Examples
     --------
@@ -222,12 +233,14 @@ def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarr
     """
     squares = np.square(checked_distances(distances, least_neighbors=1).astype(np.float64))
     nth = check_count(neighbor, "neighbor", 1, squares.shape[1], "the number of neighbours that a row has")
-    return bandwidths.self_tuning_affinities(squares, nth)
+    lists = None if indices is None else checked_neighbors(indices, *squares.shape)
+    return bandwidths.self_tuning_affinities(squares, nth, lists)
 
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
 
 
+@names_arguments(target_weight="symmetric_affinities.target_weight")
 def symmetric_affinities(
     indices: Any,
     values: Any,

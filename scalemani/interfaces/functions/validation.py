@@ -11,8 +11,10 @@ from scalemani.config.validation import check_count, check_seed, check_shape, ch
 from scalemani.errors import ConfigError, DataError, warn
 from scalemani.io.sources import points_in_memory, rows_in_memory
 from scalemani.io.sources.label_values import is_absent, values_of
+from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.measures import COORDINATES, SETS, pair_distances, shuffled, squared_differences
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, PRECOMPUTED
 from scalemani.kernels.spectral.eigenmaps import graph_degrees
@@ -156,6 +158,18 @@ def check_both(points: Any, embedding: Any, metric: str) -> tuple[Points, np.nda
             f"embedding has {len(positions)} rows, points {table.shape[0]}: give one position for each point"
         )
     return table, positions
+
+
+def distances_of_pairs(
+    points: Any, embedding: Any, metric: str, n_sampled: int | None, random_state: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances of sampled points to others of the sample in data and embedding, (M, S) each."""
+    table, positions = check_both(points, embedding, metric)
+    seed = check_seed(random_state)
+    rows = shuffled(sampled(len(positions), n_sampled, seed, "pairs"), seed)
+    how = SETS if table.dtype == np.bool_ else COORDINATES
+    in_data = table[rows] if how is SETS else at_unit_scale(table[rows])[0]
+    return pair_distances(in_data, how.pairs), pair_distances(at_unit_scale(positions[rows])[0], squared_differences)
 
 
 def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:

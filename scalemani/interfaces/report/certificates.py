@@ -276,10 +276,24 @@ TEXTS: dict[str, dict[str, str]] = {
     },
     "clustering": {
         "passes": "passes of k-means over all points",
+        "columns": "eigenvectors that clusters are found in: of K the last is left out beyond a gap of the eigenvalues",
         "settled": "whether the centres came to rest",
         "sizes": "points of each cluster",
         "pieces": "pieces of the graph, which clusters are made of",
         "clusters_of_largest_piece": "clusters that the largest piece is cut into, 1 where it is not",
+    },
+    "doubt": {
+        "null_points": "points of the map without structure, a sample with permuted columns; 0 where there is none",
+        "believable_p_value": "the largest share of points without structure that agree as well with the data, of "
+        "believable points",
+        "believable": "share of the points that agree with the data better than points without structure, of which at "
+        "most a share doubt.rate is expected not to",
+        "moved_beyond": "share of the points that could as well lie beyond two of their neighbours' distances",
+        "median_perturbation": "how far the better place of half of the points is at most, in these distances",
+        "median_preservation": "share of its nearest points in the data that half of the points have kept in the map",
+        "median_spread": "how far half of the points lie at most from their places, in maps of halves of the points "
+        "that are brought onto the map, over the root mean square distance of all points from their mean",
+        "mean_stable": "share of the nearest points of a point in a half of the points that are as near in a map of it",
     },
     "layout": {
         "iterations": "iterations of the descent",
@@ -287,12 +301,30 @@ TEXTS: dict[str, dict[str, str]] = {
         "objective": "the objective at the end",
         "gradient_norm": "the norm of its gradient at the end",
         "repulsion": "how the repulsion of all pairs was summed",
+        "pairs": "pairs of points that repel each other by a weight of the user's; the repulsion is over these alone",
+        "reference_distance": "root mean square distance of points from the reference map at the size of this one, "
+        "relative to that: 0 where both are the same, 1.4 where they have nothing in common",
+        "pulled": "points that have a place in the reference map, and are pulled there",
         "repulsion_tolerance": "relative error for which its sums were set at the end; layout.tolerance is the target",
         "force_error": "relative error of the repulsion at the end, against exact sums",
         "force_standard_error": "standard error of it, which is measured on a sample",
         "worst_decile_force_error": "the error that the repulsion of nine in ten single points does not exceed, "
         "relative to its own norm",
         "worst_decile_standard_error": "standard error of it",
+        "force_error_bound": "what force_error cannot exceed, by bounds of the fast Gauss transform; none where it is "
+        "as large as the forces",
+        "sum_error_bound": "what no sum of the kernel errs by more than, by the same bounds",
+        "hermite_bound": "the bound (5.5) of what Hermite series of so many terms leave out of a sum",
+        "taylor_bound": "the bound (5.6), of Taylor series",
+        "translated_bound": "the bound (5.7), of Hermite series made into Taylor series",
+        "rate": "by which factor unit steps bring a map nearer to its minimum, the norm of B^-1 H - I; below 1 they do",
+        "rate_residual": "within this of the rate there is one of B^-1 H - I",
+        "least_curvature": "the least eigenvalue of B^-1 H, apart from motions of the whole map: below 0 at no minimum",
+        "largest_curvature": "the largest one",
+        "last_step": "length of the last step",
+        "predicted_decrease": "factor by which steps of that length bring the objective nearer to its end; none where "
+        "they do not",
+        "measured_decrease": "the factor of the last falls of the objective",
     },
 }
 MEANINGS = {

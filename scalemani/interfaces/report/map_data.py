@@ -98,22 +98,25 @@ def map_data(
     labels: Mapping[str, np.ndarray],
     most_points: int = MOST_POINTS,
     sampled_points: int = SAMPLED_POINTS,
+    positions: Any = None,
 ) -> MapData | None:
     """Return the map of a run with labels or values (N,) of its points by name; None where it has no embedding.
 
-    Of more points than `most_points`, so many are drawn on top of tiles in which all are counted.
+    Of more points than `most_points`, so many are drawn on top of tiles in which all are counted. Points are drawn at
+    other `positions` (N, d) where there are some, or at those of a file.
     """
     if run._n_drawn is None:
         return None
     embedding = run._drawn()
-    source, columns = open_points(embedding.positions), embedding.columns(labels)
+    places = embedding.at(positions)
+    source, columns = open_points(places), embedding.columns(labels)
     n_points = source.shape[0]
     n_drawn = n_points if n_points <= most_points else sampled_points
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
-    data = map_of(source, columns, drawn, embedding.rows)
+    data = map_of(source, columns, drawn, embedding.rows, axis="component" if positions is None else "position")
     if n_drawn == n_points <= MOST_LINKED and embedding.neighbors is not None:
         data = with_neighbors(data, embedding.neighbors())
-    return data._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))
+    return data._replace(picture=picture(places, next(iter(columns.values()), None)))
 
 
 def with_neighbors(data: MapData, neighbors: Any) -> MapData:
@@ -137,16 +140,17 @@ def map_of(
     rows: np.ndarray | None = None,
     side: int = SIDE,
     text_bytes: int = MOST_TEXT_BYTES,
+    axis: str = "component",
 ) -> MapData:
     """Return the map of an embedding (N, d) with labels or values (N,) by name, without a picture.
 
     `drawn` (M,) are the rows that are drawn, ascending; where M < N, tiles count all points. `rows` (N,) are the
-    numbers of the points on the page, None where they are those of the rows.
+    numbers of the points on the page, None where they are those of the rows; `axis` is what a column is called.
     """
     n_points = source.shape[0]
     tiled = len(drawn) < n_points
     n_axes = min(source.shape[1], 2 if tiled or n_points > PLANE_POINTS else MOST_AXES)  # tiles lie in a plane of two
-    limits, axes = column_limits(source, n_axes), [f"component {number + 1}" for number in range(n_axes)]
+    limits, axes = column_limits(source, n_axes), [f"{axis} {number + 1}" for number in range(n_axes)]
     if n_axes == 1:  # is spread over a second one
         limits, axes = np.append(limits, [[0.0, 1.0]], axis=0), [*axes, "nothing"]
     shown = {name: values for name, values in columns.items() if not is_identifier(values)}

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 
 from scalemani.config.choices import Legend, ThemeName
+from scalemani.config.stages import DOUBT
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
@@ -21,12 +22,12 @@ from scalemani.io.figures import (
     embedding_figure,
     embedding_picture,
 )
-from scalemani.io.figures.look import LARGEST_CLASSES
 from scalemani.io.sources import open_points
-from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import chosen_labels, named_labels
-from scalemani.runs.clusters import with_clusters
+from scalemani.runs.clusters import labels_or_clusters, with_clusters
+from scalemani.runs.new_points.neighbors import KnnGraph
 from scalemani.runs.opened import Run, poor_points
+from scalemani.runs.stretching import ellipses_of
 from scalemani.stages.arrays.embeddings import StoredClustering
 from scalemani.stages.arrays.graph import StoredNeighbors
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
+    from scalemani.interfaces.functions.run_features import Features
     from scalemani.interfaces.report.page import LiveMap
 
 NAME = "report.html"
@@ -78,6 +80,24 @@ class DrawnEmbedding(NamedTuple):
         return self.of_rows(np.asarray(source.read(0, self.n_points)))
 
 
+class Drawing(TypedDict, total=False):
+    """How `Shown.plot` draws, by name."""
+
+    legend: Legend
+    poor: bool
+    theme: ThemeName
+    point_size: float
+    palette: Palette | None
+    cmap: Any
+    vmin: float | None
+    vmax: float | None
+    groups: Sequence[Any] | None
+    panels: Any
+    positions: Any
+    doubtful: bool
+    stretch: bool
+
+
 class Shown:
     """Pictures and maps of an embedding, for runs and for fitted estimators."""
 
@@ -95,43 +115,15 @@ class Shown:
         labels: Any = None,
         size: Size = 900,
         title: str = "",
-        legend: Legend = "auto",
-        poor: bool = False,
-        path: None = None,
-        theme: ThemeName = "light",
-        point_size: float = 1.0,
         *,
-        palette: Palette | None = None,
-        cmap: Any = None,
-        vmin: float | None = None,
-        vmax: float | None = None,
-        groups: Sequence[Any] | None = None,
-        panels: Any = None,
-        positions: Any = None,
+        path: None = None,
         ax: None = None,
         figure: Literal[False] = False,
+        **drawing: Unpack[Drawing],
     ) -> "Image": ...
     @overload
     def plot(
-        self,
-        labels: Any = None,
-        size: Size = 900,
-        title: str = "",
-        legend: Legend = "auto",
-        poor: bool = False,
-        *,
-        path: str | Path,
-        theme: ThemeName = "light",
-        point_size: float = 1.0,
-        palette: Palette | None = None,
-        cmap: Any = None,
-        vmin: float | None = None,
-        vmax: float | None = None,
-        groups: Sequence[Any] | None = None,
-        panels: Any = None,
-        positions: Any = None,
-        ax: None = None,
-        figure: Literal[False] = False,
+        self, labels: Any = None, size: Size = 900, title: str = "", *, path: str | Path, **drawing: Unpack[Drawing]
     ) -> Path: ...
     @overload
     def plot(
@@ -139,43 +131,13 @@ class Shown:
         labels: Any = None,
         size: Size = 900,
         title: str = "",
-        legend: Legend = "auto",
-        poor: bool = False,
-        path: None = None,
-        theme: ThemeName = "light",
-        point_size: float = 1.0,
         *,
-        palette: Palette | None = None,
-        cmap: Any = None,
-        vmin: float | None = None,
-        vmax: float | None = None,
-        groups: Sequence[Any] | None = None,
-        panels: Any = None,
-        positions: Any = None,
-        ax: None = None,
         figure: Literal[True],
+        **drawing: Unpack[Drawing],
     ) -> "Figure": ...
     @overload
     def plot(
-        self,
-        labels: Any = None,
-        size: Size = 900,
-        title: str = "",
-        legend: Legend = "auto",
-        poor: bool = False,
-        path: None = None,
-        theme: ThemeName = "light",
-        point_size: float = 1.0,
-        *,
-        palette: Palette | None = None,
-        cmap: Any = None,
-        vmin: float | None = None,
-        vmax: float | None = None,
-        groups: Sequence[Any] | None = None,
-        panels: Any = None,
-        positions: Any = None,
-        ax: "Axes",
-        figure: Literal[False] = False,
+        self, labels: Any = None, size: Size = 900, title: str = "", *, ax: "Axes", **drawing: Unpack[Drawing]
     ) -> "Axes": ...
     def plot(
         self,
@@ -195,6 +157,8 @@ class Shown:
         groups: Sequence[Any] | None = None,
         panels: Any = None,
         positions: Any = None,
+        doubtful: bool = False,
+        stretch: bool = False,
         ax: "Axes | None" = None,
         figure: bool = False,
     ) -> "Image | Path | Figure | Axes":
@@ -221,13 +185,17 @@ class Shown:
         panels : labels of classes (N,): a panel for each class, in which all other points are pale
         positions : coordinates (N, d) to draw the points at in place of the embedding, or a file of them such as
             `points.parquet::X,Y`
+        doubtful : whether points are ringed that could as well lie elsewhere, of a run or model with their doubt
+        stretch : whether ellipses show how the map stretches, see `Run.stretch`: at points spread over the map, what it
+            makes of circles of one size in the data. A fitted estimator then needs `store`
         ax : axes of Matplotlib to draw on; they are returned. They take one set of labels, and two components
         figure : whether a figure of Matplotlib is returned
 
         Raises
         ------
         ConfigError
-            For an unknown name, and where Matplotlib is not installed (extra `figures`).
+            For an unknown name, where Matplotlib is not installed (extra `figures`), and for ellipses in a map of one
+            column, at other positions, or next to rings.
         DataError
             For labels or positions that do not fit the points.
         """
@@ -238,10 +206,19 @@ class Shown:
         columns = chosen_labels(labels if listed else with_clusters(labels, run), drawn.n_points, drawn.of_rows)
         if labels is None and panels is None and positions is not None:
             columns = drawn.clusters or None
+        if isinstance(panels, str | Path):
+            panels = labels_or_clusters(panels, drawn.n_points, run)
         split = chosen_labels(panels, drawn.n_points, drawn.of_rows)
         places = drawn.at(positions)
         shown: Any = self
         marked = poor_points(run or shown.run_) if poor else None
+        if doubtful:
+            chosen = self.retained_doubt.doubtful if isinstance(self, Run) else drawn.of_rows(shown.doubt_.doubtful)
+            marked = chosen if marked is None else marked | chosen
+        if stretch:
+            if poor or doubtful or positions is not None or places.shape[1] == 1:
+                raise ConfigError("stretch takes two columns or more, without poor, doubtful and positions")
+            marked = ellipses_of(run or shown.run_)
         if sum((path is not None, ax is not None, figure)) > 1 or (ax is not None and panels is not None):
             raise ConfigError("give one of path, ax and figure; panels are no part of ax")
         if ax is not None:
@@ -284,6 +261,16 @@ class Shown:
 class ReportedRun(Shown, Run):
     """A run as it stands in its store, with a report, and a picture where there is an embedding."""
 
+    @property
+    def graph(self) -> KnnGraph:
+        """The neighbour graph, as `knn_graph` returns it: rows and neighbours in input order, with `query`.
+
+        Rows with gaps have neighbours -1 at distances NaN; `recall` is NaN of neighbours that were passed.
+        """
+        recall = self.certificates.get(StoredNeighbors.STAGE, {}).get("recall")
+        lists = super().graph
+        return KnnGraph(lists.indices, lists.distances, np.nan if recall is None else recall, self)
+
     def report(
         self,
         path: str | Path | None = None,
@@ -291,6 +278,7 @@ class ReportedRun(Shown, Run):
         *,
         title: str = "",
         note: str = "",
+        positions: Any = None,
         n_sampled: int | None = None,
         random_state: Any = 0,
     ) -> Path:
@@ -300,10 +288,12 @@ class ReportedRun(Shown, Run):
         ----------
         path : where to, ending in .html; None: `report.html` in the folder of the run
         labels : labels or values of the points to colour the map by: (N,) arrays in input order, frames of pandas or
-            Polars, or files of them, one, a list, or by their names; the embedding is measured against each of the
-            first six columns of classes
+            Polars, files of them, or folders of runs for their clusters, one, a list, or by their names; the embedding
+            is measured against each of the first six columns of classes
         title : of the page; empty: the method and the number of points
         note : a text below it
+        positions : coordinates (N, d) to draw the points at in place of the embedding, or a file of them such as
+            `points.parquet::X,Y`; the page then has no words on how to read the map
         n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
         random_state : of this sample
 
@@ -312,10 +302,11 @@ class ReportedRun(Shown, Run):
         ConfigError
             For another suffix, or no path for a run that is not in a folder.
         DataError, StoreError
-            For labels that do not fit; where the page cannot be written.
+            For labels or positions that do not fit; where the page cannot be written.
         """
         from scalemani.interfaces.report.map_data import map_data
         from scalemani.interfaces.report.page import Heading, measure_quality, page
+        from scalemani.interfaces.report.reading import is_classes, read_map
 
         root = str(self.store.root)
         if path is None and "://" in root:
@@ -325,7 +316,10 @@ class ReportedRun(Shown, Run):
         classes = {name: values for name, values in columns.items() if is_classes(values)}
         quality = measure_quality(self, classes, n_sampled, random_state)
         heading = Heading(" ".join(title.split()), note.strip(), datetime.now(UTC).strftime("%d %B %Y"))
-        text = page(self, quality, map_data(self, columns), heading)
+        reading = read_map(self, classes) if DOUBT.name in self.records() and positions is None else None
+        verdicts = {} if reading is None else {DOUBT.name: self.doubt_of_input().verdicts}
+        shown = map_data(self, {**columns, **verdicts}, positions=positions)
+        text = page(self, quality, shown, heading, reading)
         with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
             file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8
         return Path(target)
@@ -362,8 +356,45 @@ class ReportedRun(Shown, Run):
         """
         from scalemani.interfaces.tiles.writing import write_tiles
 
-        write_tiles(self, Path(folder), named_labels(labels, self.n_input_points), axes)
+        columns = named_labels(with_clusters(labels, self), self.n_input_points)
+        write_tiles(self, Path(folder), columns, axes)
         return Path(folder)
+
+    def features(self, groups: Any = None, *, random_state: Any = 0) -> "Features":
+        """Return which features decide where groups of points lie in the map.
+
+        The derivative of the map by the features is that of the weights over landmarks, in closed form; in the minimum
+        of a nonlinear objective that of each point's own minimum, others fixed. Its root mean square in a group, times
+        the difference of the group's mean from that of the rest, says how far the map moves for that difference.
+
+        Parameters
+        ----------
+        groups : (N,) classes in input order, a file of them, or the folder of a run for its clusters; points without
+            one are left out. None: the clusters of the run, else all points together, with the standard deviation in
+            place of the difference
+        random_state : of the points at which derivatives are compared with finite differences
+
+        Returns
+        -------
+        Features
+            `influence`, `slope` and `difference` (G, D) float64, as the metric of the run maps features, the names of
+            `groups` and columns, and `agreement` with finite differences; `table(top)` lists the first of each group.
+
+        Raises
+        ------
+        ConfigError
+            For a map without such a derivative, and where points are compared by rows or as sets or there are none.
+        DataError, StoreError
+            For groups that are not one class for each point; for a run that is not finished.
+
+        Notes
+        -----
+        A derivative is local: what moves a point a little need not be what parted clusters far from each other. Own
+        minima count directions flatter than a thousandth of their steepest as curved as that.
+        """
+        from scalemani.interfaces.functions.run_features import features_of
+
+        return features_of(self, groups, random_state)
 
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.retained_labels[...])} if StoredClustering.STAGE in self.keys else {}
@@ -379,13 +410,6 @@ class ReportedRun(Shown, Run):
         from scalemani.interfaces.report.page import summary
 
         return summary(self, self._shown_map())
-
-
-def is_classes(values: np.ndarray) -> bool:
-    """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
-    return (
-        values.dtype.kind in "biuU" and not bool(is_absent(values).any()) and len(np.unique(values)) <= LARGEST_CLASSES
-    )
 
 
 def open_run(root: str | Path) -> ReportedRun:

@@ -12,18 +12,19 @@ from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
-from dask.utils import format_bytes
 
 from scalemani.audit.verifying import JSON_NAME
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import TUNED, Parameters
 from scalemani.config.stages import CLASSES, DUPLICATES, LISTS, PRECOMPUTED, WEIGHTS
+from scalemani.config.units import format_bytes
 from scalemani.config.validation import check_count
 from scalemani.interfaces.functions.measures import SAMPLED_POINTS
-from scalemani.interfaces.functions.run_measures import measure_labels, measure_run
+from scalemani.interfaces.functions.run_measures import meaning_of, measure_labels, measure_run
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.interfaces.report.charts import distributions
 from scalemani.interfaces.report.map_data import MOST_AXES, MapData, map_of, picture
+from scalemani.interfaces.report.reading import MOST_LISTED, Reading, percent
 from scalemani.io.sources import open_points
 from scalemani.io.sources.base import without_credentials
 from scalemani.kernels.arrays.draws import sample_rows
@@ -81,7 +82,13 @@ class Heading(NamedTuple):
     date: str = ""
 
 
-def page(run: Run, quality: Quality, drawn: MapData | None, heading: Heading = Heading()) -> str:  # noqa: B008
+def page(
+    run: Run,
+    quality: Quality,
+    drawn: MapData | None,
+    heading: Heading = Heading(),  # noqa: B008
+    reading: Reading | None = None,
+) -> str:
     """Return the page about a run, of which some stages may not be finished, as HTML; with its map, if it has one."""
     groups = {name: run.group(name) for name in run.records()}
     return rendered(
@@ -98,6 +105,7 @@ def page(run: Run, quality: Quality, drawn: MapData | None, heading: Heading = H
         verification=read_verification(run),
         quality=quality,
         map=drawn,
+        reading=reading,
         heading=heading,
         commands=commands(run),
         versions=versions(),
@@ -199,8 +207,14 @@ def templates_of(package: str) -> jinja2.Environment:
 
 
 TEMPLATES = templates_of("scalemani.interfaces.report")
-TEMPLATES.filters |= {"shown": shown, "bytes": format_bytes, "counted": counted}
-TEMPLATES.globals |= {"verdicts": VERDICTS, "most_names": MOST_NAMES}
+TEMPLATES.filters |= {
+    "shown": shown,
+    "percent": percent,
+    "bytes": format_bytes,
+    "counted": counted,
+    "meaning": meaning_of,
+}
+TEMPLATES.globals |= {"verdicts": VERDICTS, "most_names": MOST_NAMES, "most_listed": MOST_LISTED}
 
 
 def rendered(template: str, scripts: Sequence[str] = (), /, **values: Any) -> str:

@@ -25,6 +25,7 @@ from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniError
 from scalemani.interfaces.tuning import combinations
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -36,8 +37,8 @@ from scalemani.runs.opened import Run, opened_run
 from scalemani.runs.outline import Outline, check_landmarks
 from scalemani.runs.plan import Plan, make_plan
 from scalemani.runs.survey import Survey
+from scalemani.runs.walk import compute_stage, prepared_stage
 from scalemani.runs.walk import run as compute_run
-from scalemani.runs.walk import run_stage
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
@@ -103,6 +104,7 @@ class Comparison:
     executor: Executor
 
 
+@names_arguments(sigma="affinities.sigma", methods="landmarks.method")
 def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how much is looked at
     points: Any,
     n_landmarks: int | None = None,
@@ -282,7 +284,9 @@ def run_trial(comparison: Comparison, requested: Parameters, folder: Path) -> Pl
     plan.check()
     for planned in plan.stages:
         if planned.key == TRIAL:
-            run_stage(plan, planned, quiet)
+            prepared = prepared_stage(plan, planned, quiet)
+            if prepared is not None:
+                compute_stage(*prepared, quiet, plan.outline.survey.points)
     return plan
 
 

@@ -1,20 +1,23 @@
 """Scores of a run, by which the cells of a grid are compared: against labels, a reference, the points, or nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.routes import ROUTES
+from scalemani.config.stages import DOUBT
 from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.functions import measures
-from scalemani.interfaces.functions.run_measures import against_points
+from scalemani.interfaces.functions.run_measures import against_points, global_structure, measure_labels
 from scalemani.interfaces.functions.validation import check_labels, labelled_points
-from scalemani.io.sources import open_labels, points_in_memory
+from scalemani.io.sources import points_in_memory
 from scalemani.io.sources.label_values import is_absent
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure
+from scalemani.runs.clusters import labels_or_clusters
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.embeddings import StoredClustering
 
@@ -39,11 +42,12 @@ class Judge:
 
 
 class Score(NamedTuple):
-    """How a run is scored: the function, whether more is better, and what of the judge it needs."""
+    """How a run is scored: the function, whether more is better, what of the judge it needs, and whether the doubt."""
 
     of_run: Callable[[Run, Judge], Measure]
     more_is_better: bool
     needs: str = ""
+    by_doubt: bool = False
 
 
 def exact(value: float) -> Measure:
@@ -89,11 +93,43 @@ def from_points(name: str) -> Callable[[Run, Judge], Measure]:
         n_points = run.dimensions.n_points
         rows = sample_rows(SEED, "measures/run", n_points, measures.SAMPLED_POINTS)
         k = judge.n_neighbors or min(COUNTED, (n_points - 1) // 2)
-        measured = against_points(run, run.stored_embedding.read(), rows, k)[name]
-        assert isinstance(measured, Measure)
-        return measured
+        return measured(run, against_points(run, run.stored_embedding.read(), rows, k), name)
 
     return of_run
+
+
+def from_pairs(name: str) -> Callable[[Run, Judge], Measure]:
+    """Return the score that a measure by pairs and triplets of points is."""
+    return lambda run, judge: measured(
+        run, global_structure(run, run.stored_embedding.read(), measures.SAMPLED_POINTS, SEED), name
+    )
+
+
+def from_labels(name: str) -> Callable[[Run, Judge], Measure]:
+    """Return the score that a measure of classes in an embedding is."""
+    return lambda run, judge: measured(run, measure_labels(run, judge.labels, random_state=SEED), name)
+
+
+def share_of_points(name: str) -> Callable[[Run, Judge], Measure]:
+    """Return the score that the share of points with a verdict of the stage `doubt` is, its error that of N draws."""
+
+    def of_run(run: Run, judge: Judge) -> Measure:
+        verdicts = getattr(run.retained_doubt, name)
+        share = float(verdicts.mean())
+        return Measure(share, float(np.sqrt(share * (1.0 - share) / len(verdicts))), len(verdicts))
+
+    return of_run
+
+
+def measured(run: Run, results: Mapping[str, Measure | float], name: str) -> Measure:
+    """Return the result of a name; raise ConfigError for one that the points or the graph of a run do not give."""
+    result = results.get(name)
+    if not isinstance(result, Measure):
+        raise ConfigError(
+            f"{name.replace('_', '-')} takes a neighbour graph or coordinates that {run.method} by {run.metric} does "
+            "not have: take another score"
+        )
+    return result
 
 
 LABEL_ACCURACY, CLUSTERING_ERROR, PROCRUSTES_ERROR = "label-accuracy", "clustering-error", "procrustes-error"
@@ -103,15 +139,28 @@ SCORES = {
     PROCRUSTES_ERROR: Score(procrustes_error, False, "reference"),
     "neighbor-preservation": Score(from_points("neighbor_preservation"), True),
     "trustworthiness": Score(from_points("trustworthiness"), True),
+    "continuity": Score(from_points("continuity"), True),
+    "density-correlation": Score(from_points("density_correlation"), True),
+    "triplet-accuracy": Score(from_pairs("triplet_accuracy"), True),
+    "distance-correlation": Score(from_pairs("distance_correlation"), True),
+    "center-triplet-accuracy": Score(from_labels("center_triplet_accuracy"), True, "labels"),
+    "silhouette": Score(from_labels("silhouette"), True, "labels"),
+    "doubt": Score(share_of_points("doubtful"), False, by_doubt=True),
+    "believable": Score(share_of_points("believable"), True, by_doubt=True),
     EIGENGAP: Score(eigengap, True),
 }
+
+
+def settings_of(scores: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters that runs need for their scores, by name."""
+    return dict([DOUBT.wanted]) if DOUBT.wanted and any(SCORES[name].by_doubt for name in scores) else {}
 
 
 def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neighbors: int | None = None) -> Judge:
     """Return validated labels (N,), reference (N, d), or files of these, that runs of N points are compared with."""
     if n_neighbors is not None:
         check_count(n_neighbors, "n_neighbors", 1, (n_points - 1) // 2, "less than half of the points")
-    classes = None if labels is None else check_labels(open_labels(labels, n_points), "labels", n_points)
+    classes = None if labels is None else check_labels(labels_or_clusters(labels, n_points), "labels", n_points)
     if classes is not None:
         labelled_points(classes, least=2)
     positions = None if reference is None else points_in_memory(reference, "reference")
@@ -137,4 +186,10 @@ def chosen_scores(requested: Sequence[str], judge: Judge, methods: Sequence[str]
         needs = SCORES[name].needs
         if needs and getattr(judge, needs) is None:
             raise ConfigError(f"score {name} compares with {needs}: give {needs} as well, or another score")
+        unmeasured = [method for method in methods if DOUBT not in ROUTES[method]]
+        if SCORES[name].by_doubt and unmeasured:
+            raise ConfigError(
+                f"score {name} is of maps whose points are placed one by one, and {', '.join(unmeasured)} has none: "
+                "take another score, or methods such as t-sne"
+            )
     return tuple(dict.fromkeys(requested))

@@ -17,7 +17,7 @@ import numpy as np
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DiskSpaceError, MemoryBudgetError, NumericalError, ScalemaniError
-from scalemani.interfaces.tuning.scores import SCORES, Judge
+from scalemani.interfaces.tuning.scores import SCORES, Judge, settings_of
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.measures import Measure
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from scalemani.interfaces.estimators.fitting import Embedder
 
 NO_SCORE = Measure(np.nan, np.nan, 0)
-CSV, JSON, PICTURE = "tuning.csv", "tuning.json", "tuning.png"
+CSV, JSON, PICTURE, FRONT = "tuning.csv", "tuning.json", "tuning.png", "front.png"
+CERTAIN = 2.0  # standard errors of a difference that data decide
 
 
 class Stage(NamedTuple):
@@ -104,6 +105,38 @@ class Tuning:
         return float("nan") if self.best_index_ is None else self.cells[self.best_index_].scores[self.scoring[0]].value
 
     @property
+    def undecided_(self) -> list[int]:
+        """The numbers of the cells that the first score does not tell from the best by two standard errors.
+
+        Errors are taken as independent. The same points are looked at in all cells, so that differences are known
+        better than that.
+        """
+        best, first = self.best_index_, self.scoring[0]
+        if best is None:
+            return []
+        of_best = self.cells[best].scores[first]
+        scored = [(number, cell.scores[first]) for number, cell in enumerate(self.cells) if first in cell.scores]
+        return [
+            number
+            for number, one in scored
+            if number != best and abs(one.value - of_best.value) <= CERTAIN * np.hypot(one.error, of_best.error)
+        ]
+
+    @property
+    def front_(self) -> list[int]:
+        """The numbers of the cells that none exceeds in both of the first two scores, by the first; empty of one."""
+        if len(self.scoring) < 2:
+            return []
+        signed = np.column_stack([self.signed_scores(name) for name in self.scoring[:2]])
+        known = np.flatnonzero(~np.isnan(signed).any(axis=1))
+        front = [
+            number
+            for number in known
+            if not ((signed[known] >= signed[number]).all(axis=1) & (signed[known] > signed[number]).any(axis=1)).any()
+        ]
+        return sorted(map(int, front), key=lambda number: (signed[number, 0], number))
+
+    @property
     def results_(self) -> dict[str, np.ndarray]:
         """The table of all cells, a column a name, as scikit-learn's `cv_results_`.
 
@@ -137,10 +170,11 @@ class Tuning:
         """How many cells failed."""
         return sum(cell.failure is not None for cell in self.cells)
 
-    def signed_scores(self) -> np.ndarray:
-        """Return the first score of every cell (n,), more being better; NaN where it has none."""
-        values = np.array([cell.scores.get(self.scoring[0], NO_SCORE).value for cell in self.cells])
-        return values if SCORES[self.scoring[0]].more_is_better else -values
+    def signed_scores(self, name: str | None = None) -> np.ndarray:
+        """Return a score, by default the first, of every cell (n,), more being better; NaN where it has none."""
+        named = name or self.scoring[0]
+        values = np.array([cell.scores.get(named, NO_SCORE).value for cell in self.cells])
+        return values if SCORES[named].more_is_better else -values
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write the table as `tuning.csv` and everything as `tuning.json`; return the files."""
@@ -165,7 +199,8 @@ class Tuning:
             scores = {name: measure._asdict() for name, measure in cell.scores.items()}
             seconds = {name: stage.seconds for name, stage in cell.stages.items()}
             cells.append({**vars(cell), "scores": scores, "seconds": seconds})
-        results = {"best_index": self.best_index_, "shared_seconds": self.shared_seconds, "cells": cells}
+        chosen = {"best_index": self.best_index_, "undecided": self.undecided_, "front": self.front_}
+        results = {**chosen, "shared_seconds": self.shared_seconds, "cells": cells}
         return {"store": self.store, "scoring": list(self.scoring), **results}
 
 
@@ -251,6 +286,7 @@ def search(
     The first of `scores` ranks. Raises the first candidate's error where none can be run.
     """
     executor, progress = points.executor, points.executor.progress
+    candidates = [with_settings(one, settings_of(scores)) for one in candidates]
     RunStore(root).check_free()
     with executor.started(), computed_once(points.source, root, executor, points.block_rows) as rows:
         points = replace(points, source=rows)
@@ -287,6 +323,13 @@ def attempt(compute: Callable[..., Any], *arguments: Any) -> Any:
         return compute(*arguments)
     except OF_ONE_CELL as error:
         return error
+
+
+def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidate:
+    """Return a candidate with parameters that scores need; an error of its own stays."""
+    if isinstance(candidate.params, ScalemaniError) or not settings:
+        return candidate
+    return replace(candidate, params=candidate.params.with_values(settings))
 
 
 def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared:

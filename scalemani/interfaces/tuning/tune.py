@@ -9,14 +9,16 @@ from scalemani.config.other_names import check_setting
 from scalemani.config.routes import takes_labels
 from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
-from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES, SETTINGS
+from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.tuning import METHOD, Lists, combinations
-from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
+from scalemani.interfaces.tuning.scores import chosen_scores, make_judge, settings_of
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
+from scalemani.interfaces.wording import SETTINGS, names_arguments
 from scalemani.io.sources import PointsSource
 
 
+@names_arguments()
 def tune(
     estimator: Embedder | Sequence[Embedder],
     param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
@@ -47,9 +49,11 @@ def tune(
         An embedding that scores compare with.
     scoring : str, sequence of str, or None
         "label-accuracy" (the share of points whose nearest others in the embedding say their class),
-        "clustering-error", "procrustes-error", "neighbor-preservation", "trustworthiness" or "eigengap"; the first one
-        ranks. None: by labels where there are any, the error of clusters for SpectralClustering; else by the
-        reference; else by the eigengap.
+        "clustering-error", "procrustes-error", "neighbor-preservation", "trustworthiness", "continuity",
+        "density-correlation", "triplet-accuracy", "distance-correlation", "center-triplet-accuracy", "silhouette",
+        "doubt" (the share of points of a nonlinear map that could as well lie elsewhere), "believable" (of those whose
+        distances agree better than without structure) or "eigengap"; the first one ranks. None: by labels where there
+        are any, the error of clusters for SpectralClustering; else by the reference; else by the eigengap.
     n_neighbors : int or None
         Neighbours that the scores look at, of 10,000 sampled points for labels, of 1,000 for others. None: 1 for
         labels, 15 for others.
@@ -58,8 +62,10 @@ def tune(
     -------
     Tuning
         `best_params_`, `best_score_`, `best_index_`, `best_estimator_`, and `results_`, a table as `cv_results_` of
-        scikit-learn's GridSearchCV has it, without folds: `pandas.DataFrame(tuning.results_)` shows it. A combination
-        that cannot be run has its error in the column `failure`; the others are there.
+        scikit-learn's GridSearchCV has it, without folds: `pandas.DataFrame(tuning.results_)` shows it. `undecided_`:
+        the combinations that error bars do not tell from the best; `front_`: those that none exceeds in both of the
+        first two scores, such as neighbor-preservation and triplet-accuracy over values of `global_weight`. A
+        combination that cannot be run has its error in the column `failure`; the others are there.
 
     Raises
     ------
@@ -102,7 +108,8 @@ def tune(
             tuning = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if tuning.best_index_ is not None:
             estimator, values = tried[tuning.best_index_]
-            shared = tuning.cells[tuning.best_index_].computed_as  # the graph of the best cell's run
+            # The graph of the best cell's run, and what its scores are made of.
+            shared = {**tuning.cells[tuning.best_index_].computed_as, **settings_of(scores)}
             best = clone(estimator).set_params(**changed(estimator, {**values, **shared}), store=first.store)
             with best.computed_in(folder):
                 tuning.best_estimator_ = best.fit(X, y)
@@ -148,9 +155,10 @@ def tuned_points(
 ) -> PointsSource:
     """Return the source of the points (N, D) that all estimators read alike."""
     valid = [one for one in requested if isinstance(one, Requested)]
-    if len({(id(one.start), id(one.landmarks)) for one in valid}) > 1:
+    if len({(id(one.start), id(one.reference), id(one.landmarks)) for one in valid}) > 1:
         raise ConfigError(
-            "a start or landmarks that are passed as arrays are those of all cells: tune them one at a time"
+            "a start, a reference or landmarks that are passed as arrays are those of all cells: tune them one at a "
+            "time"
         )
     read_as = [repr(one.use_rep) for one in estimators]
     if len(set(read_as)) > 1:

@@ -1,6 +1,6 @@
 """Arrays in, figures out: embeddings of any size as pictures, and charts of measurements."""
 
-from scalemani.io.figures.charts import grid_figure, label_picture, line_figure
+from scalemani.io.figures.charts import front_figure, grid_figure, label_picture, line_figure
 from scalemani.io.figures.look import Palette, Size, checked_colours, checked_look, checked_suffix
 from scalemani.io.figures.picture import draw_on, drawn_embedding, embedding_figure, embedding_picture
 
@@ -14,6 +14,7 @@ __all__ = [
     "drawn_embedding",
     "embedding_figure",
     "embedding_picture",
+    "front_figure",
     "grid_figure",
     "label_picture",
     "line_figure",

@@ -108,6 +108,31 @@ def grid_figure(
     save_figure(figure, path)
 
 
+def front_figure(
+    table: Mapping[str, Any], scores: Sequence[str], names: Sequence[str], front: Sequence[int], path: str | Path
+) -> None:
+    """Draw two scores of each cell with two standard errors, and a line through the cells of the front.
+
+    Parameters
+    ----------
+    table : columns (n,) of both scores, and of their standard errors by the name with `_error`
+    scores : the names of the two, along x and y
+    names : (n,) words of each cell, written at those of the front
+    front : numbers of the cells that none exceeds in both, in their order along x
+    """
+    figure = new_figure(*PANEL_INCHES)
+    chart = figure.subplots()
+    values, errors = ([np.asarray(table[f"{score}{end}"], float) for score in scores] for end in ("", "_error"))
+    chart.errorbar(*values, xerr=2 * errors[0], yerr=2 * errors[1], fmt="o", markersize=3, linewidth=0.8)
+    chart.plot(*(value[list(front)] for value in values), linewidth=1.0)
+    for number in front:
+        place = (values[0][number], values[1][number])
+        chart.annotate(names[number], place, fontsize="x-small", xytext=(4, 4), textcoords="offset points")
+    chart.set_xlabel(scores[0])
+    chart.set_ylabel(scores[1])
+    save_figure(figure, path)
+
+
 def name_axis(axis: Any, name: str, values: Sequence[Any]) -> None:
     """Write the name of a parameter and its values along an axis, value by value."""
     axis.set_ticks(range(len(values)), list(map(str, values)))

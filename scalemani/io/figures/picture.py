@@ -49,6 +49,8 @@ USUAL = checked_look()
 VECTOR_POINTS = 5_000  # up to so many are discs one by one on a page; more are an image on it
 MOST_RINGS = 2_000
 RING = 0.4  # heights of text, the radius of a ring
+ELLIPSE = 0.022  # of the extent of a panel, the median long half-axis of ellipses
+OUTLINE = np.linspace(0.0, 2.0 * np.pi, 41)  # of an ellipse
 SMALLEST_PANEL = 80  # pixels
 ROW_SHAPE = 1.6  # width to height of a picture that grows with its panels
 LINE = 1.5  # heights of text from line to line of a legend
@@ -198,7 +200,8 @@ def embedding_figure(
         to their 99.5th percentile; points without a label are pale, below all others; several labels by their names
         give a panel each; None colours by density
     look : its size, title, legend, theme, point size and colours, made by `checked_look`
-    marked : (N,) bool, points to be ringed, such as those whose certificate is poor; at most 2,000 of them are
+    marked : (N,) bool, points to be ringed, such as those whose certificate is poor; at most 2,000 of them are. Or
+        (N, d, d), the metric at points that have an ellipse, NaN at others: all in one unit of length
     panels : labels of classes, one for each point: a panel for each class, in which all other points are pale
 
     Raises
@@ -270,11 +273,7 @@ def draw(
     columns = coloured_columns(labels, n_points, look, panels)
     pairs: list[Pair | None] = [None] if n_components == 1 else [*combinations(range(min(n_components, 3)), 2)]
     check_panels(len(columns), len(pairs), 1 if axes is not None else MOST_PANELS)
-    marks = np.zeros(n_points, bool) if marked is None else np.asarray(marked)
-    if marks.shape != (n_points,) or marks.dtype != bool:
-        raise DataError(
-            f"marked must say true or false of each of {n_points} points, got {marks.dtype} of shape {marks.shape}"
-        )
+    marks, metric = checked_marks(marked, n_points, n_components)
     limits = column_limits(source, min(n_components, 3))
     if axes is None:
         figure, places, shape = laid_out(look, columns, pairs, panels is None)
@@ -297,15 +296,46 @@ def draw(
             draw_discs(place, panel, look, rows)
         else:
             draw_pixels(place, panel, look)
-        rings, _ = panel.points(ringed, rows[np.searchsorted(drawn_rows, ringed)])
+        centres, _ = panel.points(ringed, rows[np.searchsorted(drawn_rows, ringed)])
         radius = look.points(RING * look.size.text)
-        style = {"facecolors": "none", "edgecolors": look.theme.ink, "zorder": 3}
-        place.scatter(*rings, (2 * radius) ** 2, linewidths=radius / 4, **style)
+        style = {"facecolors": "none", "edgecolors": look.theme.ink, "zorder": 3, "linewidths": radius / 4}
+        if metric is None:
+            place.scatter(*centres, (2 * radius) ** 2, **style)
+        else:
+            outlines = ellipse_outlines(centres, metric[ringed], panel)
+            place.add_collection(optional_module("matplotlib.collections", "figures").PolyCollection(outlines, **style))
         n_nameless += draw_names(place, panel, look)
     n_outside = n_points - int(min(panel.layers[..., 0].sum() for panel in drawn))
     if axes is None:
-        figure.texts[-1].set_text(below(n_points, n_outside, int(marks.sum()), n_nameless))
+        figure.texts[-1].set_text(below(n_points, n_outside, int(marks.sum()), n_nameless, metric is not None))
     return figure, n_outside
+
+
+def checked_marks(marked: Any, n_points: int, n_components: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return which points (N,) are marked, and the metric (N, d, d) where marks are ellipses."""
+    marks = np.zeros(n_points, bool) if marked is None else np.asarray(marked)
+    if marks.shape == (n_points, n_components, n_components) and n_components > 1:
+        return np.isfinite(marks).all(axis=(1, 2)), marks
+    if marks.shape != (n_points,) or marks.dtype != bool:
+        raise DataError(
+            f"marked must say true or false of each of {n_points} points, or be a metric of two columns or more at "
+            f"each, got {marks.dtype} of shape {marks.shape}"
+        )
+    return marks, None
+
+
+def ellipse_outlines(centres: np.ndarray, metric: np.ndarray, panel: Panel) -> np.ndarray:
+    """Return the outlines (n, 41, 2) of the ellipses about centres (2, n) that the metric (n, d, d) makes of a circle.
+
+    The circle has one radius in the data, and the projection of an ellipsoid is that of the two columns of the panel.
+    """
+    if not len(metric):
+        return np.empty((0, len(OUTLINE), 2))
+    squares, axes = np.linalg.eigh(metric[:, panel.pair][:, :, panel.pair])
+    lengths = np.sqrt(squares.clip(0.0))
+    radius = ELLIPSE * np.ptp(panel.limits, axis=1).min() / (np.median(lengths[:, -1]) or 1.0)
+    circle = np.stack([np.cos(OUTLINE), np.sin(OUTLINE)])
+    return centres.T[:, np.newaxis] + (radius * (axes * lengths[:, np.newaxis]) @ circle).transpose(0, 2, 1)
 
 
 def check_panels(n_labels: int, n_pairs: int, most: int) -> None:
@@ -500,9 +530,11 @@ def draw_discs(axes: Any, panel: Panel, look: Look, rows: np.ndarray) -> None:
     axes.scatter(*places[:, order], (2 * radius) ** 2, facecolors=colours, linewidths=0)
 
 
-def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:
-    """Return the line below a picture: points, those outside the view, those to be ringed, names without a place."""
+def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int, ellipses: bool) -> str:
+    """Return the line below a picture: points, those outside the view, those marked, names without a place."""
     ringed = "of them ringed" if n_marked <= MOST_RINGS else "of them ringed in part"
+    if ellipses:
+        ringed = "ellipses of circles of one size in the data"
     counts = {"points": n_points, "of them outside the view": n_outside, ringed: n_marked}
     counts["names have no place"] = n_nameless
     return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)

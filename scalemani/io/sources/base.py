@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from dask.utils import format_bytes
 
+from scalemani.config.units import format_bytes
 from scalemani.config.validation import (
     N_REPORTED_ROWS,
     check_dtype,

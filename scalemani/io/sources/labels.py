@@ -1,6 +1,7 @@
 """Labels, one for each point or several by name: from memory, text files, tables and AnnData."""
 
 import csv
+import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -8,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, DataError, StoreError, refuse_home, warn
 from scalemani.io.sources.array_files import read_array
 from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
 from scalemani.io.sources.chunks import missing_chunks
+from scalemani.io.sources.csv_files import DELIMITERS
 from scalemani.io.sources.label_values import (
     categories_of,
     colours_of_categories,
@@ -22,7 +25,7 @@ from scalemani.io.sources.label_values import (
     with_categories,
     with_missing,
 )
-from scalemani.io.sources.stores import h5ad_node, open_h5, zarr_node
+from scalemani.io.sources.stores import h5ad_node, open_h5, open_h5ad, open_zarr, zarr_node
 from scalemani.io.sources.tables import (
     INDEX,
     ParquetReader,
@@ -38,6 +41,8 @@ OBS, LEGACY = "obs", "__categories"  # the second held the categories of all col
 SEPARATORS = {"semicolons": ";", "tabs": "\t"}  # of tables, where commas are signs of fractions
 QUOTED = re.compile(r'[ \t]*"([^"]*(?:""[^"]*)*)"[ \t]*(?:\n|\Z)')  # which may hold line breaks, as in a table
 BARE = re.compile(r"([^\n]*)(?:\n|\Z)")
+GENES = re.compile(r"(X|raw/X|layers/[^/]+)/(.+)")  # columns of a matrix of an AnnData, by their names
+BYTES_AT_ONCE = 2**26  # of rows of such a matrix, as they are read
 HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
 
 
@@ -88,15 +93,16 @@ def columns_of_frame(frame: Any) -> Mapping[str, Any] | None:
 
 
 def csv_columns(path: Path, member: str | None) -> Columns | np.ndarray:
-    """Return columns of a .csv file whose first line names them, or one label a line where there is one column."""
-    requested = columns_of(member)
+    """Return columns of a .csv or .tsv whose first line names them, or one label a line where there is one column."""
+    requested, delimiter = columns_of(member), DELIMITERS[path.suffix.lower()]
     with path.open(encoding="utf-8-sig", newline="") as file:
-        refuse_separators(path, file)
-        file.seek(0)
-        if requested is None and len(next(csv.reader(file), ())) < 2:
+        if delimiter == ",":
+            refuse_separators(path, file)
+            file.seek(0)
+        if requested is None and len(next(csv.reader(file, delimiter=delimiter), ())) < 2:
             return lines_of(path, member)
         file.seek(0)
-        header, *rows = without_last_empty(list(csv.reader(file, strict=True)))
+        header, *rows = without_last_empty(list(csv.reader(file, delimiter=delimiter, strict=True)))
     check_names(path, sorted(set(requested or ()) - set(header)), header)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
@@ -146,8 +152,10 @@ def lines_of(path: Path, _: str | None) -> np.ndarray:
 def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:
     """Return columns of `obs` of an AnnData, .h5ad or .zarr: "obs/NAME", or of "obs" all but the index.
 
-    A zarr array is the labels themselves.
+    Those of a matrix have the names of genes: "X/GENE,GENE", "layers/NAME/GENE". A zarr array is the labels themselves.
     """
+    if genes := GENES.fullmatch(member or ""):
+        return gene_columns(path, genes[1], genes[2].split(","))
     file, member = Annotated(path), member or OBS
     if is_array(file.root):
         return file.values("")
@@ -157,6 +165,27 @@ def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:
     order = {str(name): place for place, name in enumerate(node.attrs.get("column-order", ()))}
     names = sorted(set(node) - {node.attrs.get("_index"), LEGACY}, key=lambda name: (order.get(name, len(order)), name))
     return {name: file.column(f"{OBS}/{name}") for name in names}
+
+
+def gene_columns(path: Path, matrix: str, genes: Sequence[str], at_once: int = BYTES_AT_ONCE) -> Columns:
+    """Return columns (N,) of a matrix of an AnnData by their names in `var`; so many bytes of rows are read at once."""
+    source = open_zarr(str(path), matrix) if path.suffix.lower() == ".zarr" else open_h5ad(path, matrix)
+    names = list(map(str, source.column_names))
+    for gene in genes:
+        if names.count(gene) != 1:
+            close = difflib.get_close_matches(gene, names, n=1)
+            offer = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names[:5]) or 'no names'} ..."
+            problem = "more than one column" if gene in names else "no column"
+            raise ConfigError(f"{path}::{matrix} has {problem} {gene!r}: {offer}")
+    (n_points, width), places = source.shape, list(map(names.index, genes))
+    check_limit("points", n_points, str(path))
+    step = max(source.preferred_rows or 1, at_once // (width * source.dtype.itemsize))
+    read = source.read if source.nonzeros is None else source.read_sparse
+    blocks = [read(start, min(start + step, n_points))[:, places] for start in range(0, n_points, step)]
+    if source.remark:
+        warn(source.remark)
+    columns = sp.vstack(blocks).toarray() if source.nonzeros is not None else np.vstack(blocks)
+    return dict(zip(genes, np.ascontiguousarray(columns.T), strict=True))
 
 
 class Annotated:
@@ -238,14 +267,15 @@ READERS: Mapping[str, Callable[[Path, str | None], Columns | np.ndarray]] = {
     ".npz": read_array,
     ".txt": lines_of,
     ".csv": csv_columns,
+    ".tsv": csv_columns,
     ".parquet": parquet_columns,
     ".h5ad": obs_columns,
     ".zarr": obs_columns,
 }
 FOLDERS = (".parquet", ".zarr")  # that may be folders
 ALLOWED = (
-    ".npy, .npz (file.npz::y), .txt or .csv with one label a line, .parquet, .csv with a header, .h5ad and .zarr of "
-    "AnnData (file.h5ad::obs or file.h5ad::obs/column); pictures and exports take the folder of a run for its clusters"
+    ".npy, .npz (file.npz::y), .txt or .csv with one label a line, .parquet, .csv or .tsv with a header, .h5ad and "
+    ".zarr of AnnData (file.h5ad::obs, file.h5ad::obs/column or file.h5ad::X/gene)"
 )
 
 
@@ -271,21 +301,24 @@ def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -
         return checked_labels(labels, f"{noun}s", n_points, noun)
     named = open_columns(labels, n_points, noun)
     if len(named) > 1:
-        raise ConfigError(f"{labels} has {len(named)} columns: say which, as in {labels}::{next(iter(named))}")
+        file = str(labels).partition("::")[0]
+        group = f"{OBS}/" if READERS[Path(file).suffix.lower()] is obs_columns else ""
+        raise ConfigError(f"{labels} has {len(named)} columns: say which, as in {file}::{group}{next(iter(named))}")
     return next(iter(named.values()))
 
 
 def open_columns(location: str | Path, n_points: int | None = None, noun: str = "label") -> Columns:
     """Return all labels in a file by name, each as `open_labels` gives them; without a name, that of the file.
 
-    After `::` come columns separated by commas, a member of an archive, or `obs` or `obs/NAME` of an AnnData; without
-    it, all columns are read.
+    After `::` come columns separated by commas, a member of an archive, or `obs`, `obs/NAME`, `X/GENE` or
+    `layers/NAME/GENE` of an AnnData; without it, all columns are read.
     """
     name, _, member = str(location).partition("::")
     refuse_home(name)
     path, suffix = Path(name), Path(name).suffix.lower()
     if suffix not in READERS:
-        raise ConfigError(f"{noun}s in {name} cannot be read; allowed: {ALLOWED}")
+        others = ", or the folder of a run: its clusters" if noun == "label" else ""
+        raise ConfigError(f"{noun}s in {name} cannot be read; allowed: {ALLOWED}{others}")
     with as_opening_errors(name):
         if not path.is_file() and not (path.is_dir() and suffix in FOLDERS):
             raise StoreError(
@@ -338,11 +371,11 @@ def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.
 def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> np.ndarray:
     """Return labels (N,) of one kind, or raise DataError."""
     categories, colours = categories_of(labels), colours_of_categories(labels)
-    values = values_of(labels, where)
+    values = values_of(labels.toarray() if sp.issparse(labels) and 1 in labels.shape else labels, where)
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
     if values.ndim != 1:
-        raise DataError(f"{where} must have one {noun} a point, got an array of shape {values.shape}")
+        raise DataError(f"{where} must have one {noun} a point, got an array of shape {np.shape(labels)}")
     if values.dtype.kind not in "biufUS":
         raise DataError(f"{where} must be numbers or strings, got dtype {values.dtype}")
     if values.dtype.kind == "S":

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -22,12 +21,14 @@ from scalemani.io.sources.tables import check_distinct_names, with_numbers
 from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.places import open_objects
 
+GAP_ROWS = 1024  # that are read with those on either side of them
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class LazyRows(PointsSource):
     """An array of which `reader(start, stop)` gives rows: nothing is read before it is requested.
 
-    Slices of rows, `rows[...]` and `numpy.asarray(rows)` read them.
+    NumPy's indexing and `numpy.asarray(rows)` read them: rows by a number, a slice, numbers or a mask, then columns.
     """
 
     shape: tuple[Any, ...]  # that of labels and of matrices too
@@ -47,15 +48,27 @@ class LazyRows(PointsSource):
         """Return rows [start, stop), C-contiguous, of `dtype`; what the reader gives is converted."""
         return np.ascontiguousarray(self.reader(start, stop), self.dtype)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.shape} {self.dtype}: {self.description}>"
+
     def __len__(self) -> int:
         return int(self.shape[0])
 
-    def __getitem__(self, requested: slice | EllipsisType) -> np.ndarray:
-        rows = slice(None) if requested is Ellipsis else requested
-        if not isinstance(rows, slice) or (rows.step or 1) < 1:
-            raise TypeError(f"{self.description} is read by slices of rows, such as [0:1000], got {requested!r}")
-        start, stop, step = rows.indices(len(self))
-        return self.read(start, max(start, stop))[::step]
+    def __getitem__(self, requested: Any) -> np.ndarray:
+        rows, *columns = requested if isinstance(requested, tuple) else (requested,)
+        if rows is Ellipsis and not columns:
+            rows = slice(None)
+        if isinstance(rows, slice) and (rows.step or 1) >= 1:
+            start, stop, step = rows.indices(len(self))
+            return self.read(start, max(start, stop))[(slice(None, None, step), *columns)]
+        if rows is None or rows is Ellipsis:
+            raise TypeError(f"{self.description} is read by rows first, such as [0:1000] or [7, :3], got {requested!r}")
+        numbers = np.arange(len(self))[rows]  # NumPy says what is no index, and what is out of bounds
+        wanted, places = np.unique(numbers, return_inverse=True)
+        parts = np.split(wanted, np.flatnonzero(np.diff(wanted) > GAP_ROWS) + 1) if len(wanted) else []
+        near = [self.read(int(part[0]), int(part[-1]) + 1)[part - part[0]] for part in parts]
+        read = np.concatenate(near) if near else self.read(0, 0)
+        return read[(places.reshape(numbers.shape) if np.ndim(numbers) else 0, *columns)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         rows = self.read(0, len(self))

@@ -108,6 +108,8 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
         if len(points.columns) and all(hasattr(dtype, "fill_value") for dtype in points.dtypes):
             return sparse_frame(points)
         return with_numbers(points, f"{type(points).__name__} in memory", gaps)
+    if is_rows_of_file(points):
+        return sparse_group(points.group, type(points).__name__)
     if not is_annotated(points):
         return take_vectors(points, gaps)
     name = representation_of(points, use_rep)
@@ -118,9 +120,12 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
             f"{', '.join(points.obsm) or 'nothing'}: give use_rep one of these"
             + ("" if points.X is None else f", or {WHOLE!r}")
         )
-    if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
-        return sparse_group(matrix.group, f"{type(points).__name__}.{name}")
-    return matrix
+    return sparse_group(matrix.group, f"{type(points).__name__}.{name}") if is_rows_of_file(matrix) else matrix
+
+
+def is_rows_of_file(matrix: Any) -> bool:
+    """Return whether a matrix is the sparse rows of an open file of AnnData, which need not be installed."""
+    return hasattr(matrix, "group") and hasattr(matrix, "to_memory")
 
 
 def is_annotated(points: Any) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Init:
-    """Where a descent starts: coordinates (N, d) float64, NaN for points that start among their neighbours."""
+    """Where a descent starts, or is pulled to: coordinates (N, d) float64, NaN for points without any."""
 
     coordinates: np.ndarray
 
@@ -228,6 +228,7 @@ class SideData:
     labels: Labels | None = None
     weights: Weights | None = None
     init: Init | None = None
+    reference: Init | None = None
     landmarks: Landmarks | None = None
     duplicates: Duplicates | None = None
     lists: PrecomputedLists | None = None
@@ -288,8 +289,13 @@ def with_lists(source: PointsSource, graph: Any) -> AccompaniedPoints:
     return with_side_data(source, lists=PrecomputedLists(*open_graph(graph, source.shape[0])))
 
 
-def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
-    """Return points with initial coordinates (N, d), rows of NaN for those without any; errors call them `name`."""
+def with_init(
+    source: PointsSource, coordinates: Any, name: str = "init", part: Literal["init", "reference"] = "init"
+) -> AccompaniedPoints:
+    """Return points with coordinates (N, d) of the start or the reference, rows of NaN for those without any.
+
+    Errors call them `name`.
+    """
     values = np.asarray(unmasked(coordinates, name))
     check_dtype(values.dtype, name)
     check_shape(values.shape, name)
@@ -310,7 +316,7 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
     if without.all():
         raise DataError(f"{name} has coordinates for none of the {n_points} points: give those of one at least")
     initial[without] = np.nan  # of one sign and payload
-    return with_side_data(source, init=Init(initial))
+    return with_side_data(source, **{part: Init(initial)})
 
 
 def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> AccompaniedPoints:

@@ -266,7 +266,10 @@ def sparse_group(group: Any, description: str) -> SparseRows:
     """Open compressed sparse rows in AnnData's encoding; a square matrix by columns is read whole and converted."""
     attributes = dict(group.attrs)
     if any(name not in group for name in SPARSE_PARTS) or "shape" not in attributes:
-        raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
+        frame = attributes.get("encoding-type") == "dataframe"
+        remedy = ": give it in Python, as adata.obsm[name], or store it as a matrix, by its to_numpy()" if frame else ""
+        held = ", ".join(group.keys()) or "nothing"
+        raise DataError(f"{description} is a {'frame' if frame else 'group'} and no matrix; it holds {held}{remedy}")
     data, indices, indptr = (group[name] for name in SPARSE_PARTS)
     try:
         shape = tuple(int(length) for length in attributes["shape"])

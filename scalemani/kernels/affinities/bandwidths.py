@@ -39,14 +39,21 @@ def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarr
     return weights_at(np.ascontiguousarray(squared_distances), np.full(squared_distances.shape[0], float(sigma)))
 
 
-def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
+def self_tuning_affinities(
+    squared_distances: np.ndarray, kth: int = 7, indices: np.ndarray | None = None
+) -> np.ndarray:
     """Return w = exp(-d^2 / (2 sigma_n^2)) with each row's bandwidth sigma_n the distance to its `kth` neighbour.
 
     Arguments are those of `self_tuning_bandwidths`, weights those of `gaussian_affinities`. Sources: [EA] 2.1, a rule
     of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, take the
-    bandwidths of both ends of an edge, and 7.
+    bandwidths of both ends of an edge, exp(-d^2 / (sigma_n sigma_m)): with `indices` (n, k), neighbours by row.
     """
-    return weights_at(np.ascontiguousarray(squared_distances), self_tuning_bandwidths(squared_distances, kth))
+    sigmas = self_tuning_bandwidths(squared_distances, kth)
+    if indices is None:
+        return weights_at(np.ascontiguousarray(squared_distances), sigmas)
+    # Each edge by the geometric mean of its ends' bandwidths, as a row of its own.
+    pairs = (np.sqrt(sigmas)[:, np.newaxis] * np.sqrt(sigmas)[indices] / np.sqrt(2.0)).ravel()
+    return weights_at(squared_distances.reshape(-1, 1), pairs).reshape(squared_distances.shape)
 
 
 def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:

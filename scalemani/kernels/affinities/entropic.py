@@ -96,6 +96,7 @@ ANY_ROWS = RowsOfData()
 class Search(NamedTuple):
     """A root finder, and the share of a row's root in what it hands on; the rest is what it received.
 
+    `scaled` says that rows hand on beta times the spread of their distances, else beta, as the thesis does.
     `without_slopes` is None but for the solvers of `WITHOUT_SLOPES`, which are compiled for those who use them.
     `masses` (padded_length,) are room for those of a row; None where every neighbour counts once.
     """
@@ -104,6 +105,7 @@ class Search(NamedTuple):
     without_slopes: Any
     root_share: float
     masses: Any
+    scaled: bool = True
 
 
 @compiled
@@ -153,7 +155,7 @@ def solve_tile(
         else:
             lower, upper = bracket_of_masses(differences, masses[i], n_ties, problem)
         # No more than K neighbours tie, and one more without a mass.
-        scale = differences[max(problem.scale_column, n_ties)]
+        scale = differences[max(problem.scale_column, n_ties)] if search.scaled else 1.0
         solved = root(row, received / scale, lower, upper, search.solver, search.without_slopes)
         rows.beta[i], rows.iterations[i], rows.saturated[i] = solved.beta, solved.steps, False
         rows.residuals[i] = solved.residual

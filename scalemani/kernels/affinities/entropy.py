@@ -155,6 +155,19 @@ def bracket(differences: np.ndarray, n_ties: int, problem: Problem) -> tuple[flo
 
 
 @compiled
+def brackets(squared_distances: np.ndarray, problem: Problem) -> np.ndarray:
+    """Return beta_L and beta_U (n, 2) float64 of rows (n, k); `LARGEST` both where at least K neighbours tie."""
+    n_rows, n_neighbors = squared_distances.shape
+    bounds = np.full((n_rows, 2), LARGEST)
+    differences = np.empty(padded_length(n_neighbors))
+    for i in range(n_rows):
+        n_ties = differences_from_nearest(squared_distances[i], differences)
+        if n_ties < problem.perplexity:
+            bounds[i] = bracket(differences, n_ties, problem)
+    return bounds
+
+
+@compiled
 def bracket_of_masses(
     differences: np.ndarray, masses: np.ndarray, n_ties: int, problem: Problem
 ) -> tuple[float, float]:

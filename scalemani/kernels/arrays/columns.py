@@ -1,8 +1,9 @@
-"""Products, sums and combinations of the columns of blocks (N, m), m small, over fixed panels of rows.
+"""Products, sums, combinations and moments of the columns of blocks (N, m), m small, over fixed panels of rows.
 
 A panel is 65,536 rows, worked through in tiles of 4,096: sums are taken in float64 tile by tile and added in row
-order, and BLAS always sees the same shapes, so results depend neither on the caller's blocks nor on its threads. Every
-function takes `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map will do.
+order, and BLAS always sees the same shapes, so results depend neither on the caller's blocks nor on its threads.
+Functions of blocks take `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map
+will do.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.arrays.tiles import TILE_ROWS, Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled_sums
 
 PANEL = 65536
@@ -134,3 +135,15 @@ def unit_roots(degrees: np.ndarray) -> np.ndarray:
     """Return the unit eigenvector (N,) float64 of D^-1/2 W D^-1/2 with eigenvalue 1: the roots of degrees (N,)."""
     roots = np.sqrt(np.asarray(degrees, np.float64))
     return roots / np.sqrt(column_squares(roots[:, None])[0])
+
+
+def total_variance(points: np.ndarray) -> float:
+    """Return the sum of the variances of the columns of points (S, D)."""
+    return float(moments(points)[1].sum())
+
+
+def moments(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means (D,) and variances (D,) float64 of the columns of points (S, D), of which few are converted."""
+    tiles = slices(len(points), TILE_ROWS)
+    mean = sum(points[tile].sum(axis=0, dtype=np.float64) for tile in tiles) / len(points)
+    return mean, sum(np.square(points[tile] - mean).sum(axis=0) for tile in tiles) / len(points)

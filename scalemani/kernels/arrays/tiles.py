@@ -1,4 +1,7 @@
-"""How rows are cut: tiles, so that results do not depend on blocks, and panels, which are worked on side by side."""
+"""How rows are cut: tiles, so that results do not depend on blocks, and panels, which are worked on side by side.
+
+Tiles of exact search are larger, and meet in rounds.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 TILE_ROWS = 1024  # BLAS results change with the matrix shape: products are cut at multiples of this, and blocks too
 LEAST_PANEL, MOST_PANEL, PANELS = 256, 65536, 32
 LEAST_LIGHT_PANEL = 8192  # rows: to move two coordinates in so many takes as long as a thread takes to begin
+LEAST_ROWS, MOST_ROWS, TILES = 256, 4096, 16  # of a tile of exact search, and as many tiles as these allow
 Mapper = Callable[[Callable[[slice], Any], list[slice]], Iterable[Any]]
 
 
@@ -28,3 +32,18 @@ def row_panels(n_rows: int, least: int = LEAST_PANEL) -> list[slice]:
 def light_panels(n_rows: int) -> list[slice]:
     """Return the panels of rows on each of which little is done, such as a step of its coordinates."""
     return row_panels(n_rows, LEAST_LIGHT_PANEL)
+
+
+def pair_rounds(n_tiles: int) -> list[list[tuple[int, int]]]:
+    """Return rounds of pairs of so many tiles: each with itself, then as in a tournament."""
+    rounds, ring = [[(number, number) for number in range(n_tiles)]], list(range(n_tiles + n_tiles % 2))
+    for _ in range(len(ring) - 1):
+        opposite = zip(ring[: len(ring) // 2], reversed(ring), strict=False)
+        rounds.append([pair for pair in opposite if max(pair) < n_tiles])
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+    return rounds
+
+
+def tile_rows(n_rows: int) -> int:
+    """Return how many of so many rows a tile of exact search has."""
+    return min(max(-(-n_rows // TILES // LEAST_ROWS) * LEAST_ROWS, LEAST_ROWS), MOST_ROWS)

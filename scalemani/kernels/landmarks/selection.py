@@ -6,7 +6,7 @@ landmarks so far. A short sketch bounds most of the new distances away, so that 
 that of the plain algorithm.
 
 A new rule is a row of `LANDMARK_METHODS`, by `_of_sample` where it compares a sample in memory, and its name in
-`SAMPLED_LANDMARKS` or `DRAWN_LANDMARKS` of `scalemani.config.stages`; `memory` of `scalemani.stages.landmarks` then
+`SampledRule` or `DrawnRule` of `scalemani.config.stages`; `memory` of `scalemani.stages.landmarks` then
 counts the sample. A rule that is to choose as many as there are distinct points returns all of these. Rules read the
 points alone: the landmarks of a run are chosen without its graph. One that takes more memory or parameters is a folder
 in `scalemani.methods`, see `determinantal`.

@@ -71,6 +71,52 @@ def local_weights(
     return values
 
 
+class Limits(NamedTuple):
+    """How few of its nearest landmarks a point is made of, both None: of all that are listed.
+
+    `tolerance`: of the least number whose `reconstruction_errors` are at most that, above 0. `radius`: of those within
+    a ball around the point, and the nearest, in the unit of the points.
+    """
+
+    tolerance: float | None = None
+    radius: float | None = None
+
+
+def limited_weights(
+    points: np.ndarray,
+    landmarks: np.ndarray,
+    indices: np.ndarray,
+    regularization: float | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - it is frozen
+    squares: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return `local_weights` (n, K_Z) over as many of each point's landmarks as limits allow, zeros for the others.
+
+    Parameters
+    ----------
+    points, landmarks, indices, regularization : as in `local_weights`; indices by ascending distance
+    squares : (n, K_Z), the squared distances of these landmarks, with a radius
+    """
+    n_points, width = indices.shape
+    most = np.full(n_points, width)
+    if limits.radius is not None and squares is not None:
+        most = np.maximum(1, (np.sqrt(squares) <= limits.radius).sum(axis=1))
+    if limits == Limits():
+        return local_weights(points, landmarks, indices, regularization)
+    values, left = np.zeros(indices.shape), np.arange(n_points)
+    for count in range(1, width + 1):
+        done = most[left] == count
+        rows = left if limits.tolerance is not None else left[done]
+        near = np.ascontiguousarray(indices[rows, :count])
+        weights = local_weights(points[rows], landmarks, near, regularization)
+        if limits.tolerance is not None:
+            done |= reconstruction_errors(points[rows], landmarks, near, weights) <= limits.tolerance
+            weights = weights[done]
+        values[left[done], :count] = weights
+        left = left[~done]
+    return values
+
+
 def reconstruction_errors(
     points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
@@ -257,13 +303,14 @@ class Combining(NamedTuple):
 
     Parameters
     ----------
-    regularization : of the weights of Z, as in `local_weights`
+    regularization, limits : of the weights of Z, as in `limited_weights`
     sigma : bandwidth of the Gaussian kernel whose shares are the weights, in the unit of the points; None: those of Z
     """
 
     n_neighbors: int
     regularization: float | None = None
     sigma: float | None = None
+    limits: Limits = Limits()
 
 
 class LandmarkMap(NamedTuple):
@@ -296,7 +343,8 @@ def combined_among(
     """
     indices, squares = (np.ascontiguousarray(one[:, : combining.n_neighbors]) for one in (indices, squares))
     if combining.sigma is None:
-        weights = local_weights(points, prepared.landmarks, indices, combining.regularization)
+        regularization, limits = combining.regularization, combining.limits
+        weights = limited_weights(points, prepared.landmarks, indices, regularization, limits, squares)
     else:
         weights = kernel_shares(squares, combining.sigma)
     return Combined(indices, weights)

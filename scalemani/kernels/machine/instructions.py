@@ -22,7 +22,6 @@ ITEM_BYTES = 4  # of a value and of a label
 
 _ADDRESS = numba.types.int64
 _COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
-_MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
 
 CACHE_LINE_BYTES = 64
 WILL_BE_READ, KEEP_IN_ALL_LEVELS, DATA_CACHE = 0, 3, 1  # arguments of llvm.prefetch

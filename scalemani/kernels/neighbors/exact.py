@@ -24,14 +24,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.arrays.tiles import Mapper, pair_rounds, run, slices, tile_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined, inlined_sums, square_of
 from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.machine.instructions import ITEM_BYTES, lowest_bit, near_integers, near_singles
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.row_scan import compared_neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
-from scalemani.kernels.neighbors.tiles import pair_rounds, tile_rows
 from scalemani.kernels.rows.byte_products import (
     MOST_STEPS,
     PANEL_ROWS,

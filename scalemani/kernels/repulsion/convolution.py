@@ -54,8 +54,8 @@ def _padded(needed: int) -> int:
     return next(length for length in lengths if length >= needed)
 
 
-def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree: int) -> KernelTransform:
-    """Return the transform of a kernel of `MESH_KERNELS` on a padded mesh.
+def kernel_transform(kernel: str | float, lengths: tuple[int, ...], step: float, degree: int) -> KernelTransform:
+    """Return the transform of a kernel of `MESH_KERNELS`, or of Student's by its degrees of freedom, on a padded mesh.
 
     The kernel's value at the far corner is taken out, so that on meshes much smaller than 1 what is left is not one
     less a rounding error; the rest is scaled to 1 at distance 0.
@@ -70,8 +70,7 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
         row /= unit
     values = fft.dctn(values, type=1, overwrite_x=True)
     _divide_by_smoothing(values, lengths, degree)
-    edge = 1.0 / (1.0 + corner) if kernel == "student" else float(np.exp(-corner))
-    return KernelTransform(values, lengths, unit, edge)
+    return KernelTransform(values, lengths, unit, _at(kernel, corner))
 
 
 def _divide_by_smoothing(values: np.ndarray, lengths: tuple[int, ...], degree: int) -> None:
@@ -94,10 +93,20 @@ def _bent_offsets(length: int) -> np.ndarray:
     return np.where(x > 0.0, offsets[-1] + room * (x - 1.0 - 2.5 * x**4 + 3.0 * x**5 - x**6), offsets)
 
 
-def _above_corner(kernel: str, squares: np.ndarray, corner: float) -> np.ndarray:
+def _at(kernel: str | float, square: float) -> float:
+    """Return K at one squared distance."""
+    if kernel == "student":
+        return 1.0 / (1.0 + square)
+    return float(np.exp(-square) if isinstance(kernel, str) else (1.0 + square / kernel) ** -kernel)
+
+
+def _above_corner(kernel: str | float, squares: np.ndarray, corner: float) -> np.ndarray:
     """Return K(r^2) - K(corner), without cancellation where both are close to one."""
     if kernel == "student":
         return (corner - squares) / ((1.0 + squares) * (1.0 + corner))
+    if not isinstance(kernel, str):
+        values = (1.0 + squares / kernel) ** -kernel
+        return -values * np.expm1(-kernel * np.log1p((corner - squares) / (kernel + squares)))
     return -np.exp(-squares) * np.expm1(squares - corner)
 
 

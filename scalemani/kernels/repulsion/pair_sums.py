@@ -2,22 +2,25 @@
 
 Everything that a nonlinear embedding needs of its repulsion is one field (thesis section 5.3, equation (5.8)):
 S(y) = sum_m q_m K(|y - x_m|^2) and its gradient, since sum_m q_m (y - x_m) K'(|y - x_m|^2) = grad S / 2.
-Callers name a kernel; compiled code takes its number in `KERNELS`. A new kernel has a number there and a branch in
-`respond`, `derivatives` and `weigh`, whose last branch is Epanechnikov's. Exact sums then know it; the particle mesh
-knows those of `MESH_KERNELS` alone.
+Callers name a kernel, or give the degrees of freedom of Student's, (1 + d^2 / dof)^-dof as openTSNE has it; compiled
+code takes its number in `KERNELS`. A new kernel has a number there and a branch in `respond`, `derivatives` and
+`weigh`, whose last branch is Epanechnikov's. Exact sums then know it; the particle mesh knows those of `MESH_KERNELS`
+alone.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from scalemani.config.limits import LEAST_DOF, MOST_DOF
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run, slices
 from scalemani.kernels.machine.compile import compiled, inlined, inlined_sums, square_of
-from scalemani.kernels.machine.vector_math import exp_nonpositive
+from scalemani.kernels.machine.vector_math import exp_nonpositive, log_positive
 
-STUDENT, GAUSSIAN, EPANECHNIKOV = 0, 1, 2
+# Degrees of freedom of Student's kernel, whose limit is the Gaussian; and none. Any other positive number is Student's.
+STUDENT, GAUSSIAN, EPANECHNIKOV = 1.0, np.inf, 0.0
 KERNELS = {"student": STUDENT, "gaussian": GAUSSIAN, "epanechnikov": EPANECHNIKOV}
 LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves below zero, counts as this where it divides
 
@@ -56,9 +59,9 @@ class Potential(NamedTuple):
 
 
 class PairSums(Protocol):
-    """A way to sum a kernel over pairs; `kernel` is its name, `exact` whether sums err by rounding alone."""
+    """A way to sum a kernel over pairs; `kernel` names it, `exact` says whether sums err by rounding alone."""
 
-    kernel: str
+    kernel: str | float
     exact: ClassVar[bool] = False
 
     def field(
@@ -93,21 +96,33 @@ class ApproximateSums(PairSums, Protocol):
     """Sums over pairs that a method adds, made for a tolerance or by a separate number."""
 
     @classmethod
-    def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> PairSums:
+    def for_tolerance(cls, kernel: str | float, tolerance: float, over: Mapper = map) -> PairSums:
         """Return sums whose gradient has a relative error of at most a tolerance."""
         ...
 
     @classmethod
-    def by_number(cls, kernel: str, number: Any, tolerance: float) -> PairSums:
+    def by_number(cls, kernel: str | float, number: Any, tolerance: float) -> PairSums:
         """Return sums that a number decides, or raise ConfigError for what is no such number."""
         ...
 
 
-def kernel_number(kernel: str, allowed: Iterable[str] = tuple(KERNELS)) -> int:
-    """Return the number by which compiled code knows a kernel; raise ConfigError for one that is not `allowed`."""
-    if kernel not in allowed:
+def kernel_number(kernel: str | float, allowed: Collection[str] = tuple(KERNELS), of_any_dof: bool = False) -> float:
+    """Return the number by which compiled code knows a kernel; raise ConfigError for one that is not `allowed`.
+
+    `of_any_dof` says whether Student's kernel is summed with other degrees of freedom than one.
+    """
+    if isinstance(kernel, str) and kernel in allowed:
+        return KERNELS[kernel]
+    if isinstance(kernel, str) or not of_any_dof:
         raise ConfigError(f"kernel {kernel!r} cannot be summed by this method: {nearest_name(kernel, allowed)}")
-    return KERNELS[kernel]
+    if not LEAST_DOF <= kernel <= MOST_DOF:
+        raise ConfigError(f"degrees of freedom must be in [{LEAST_DOF}, {MOST_DOF:g}], got {kernel}")
+    return float(kernel)
+
+
+def family_of(kernel: str | float) -> str:
+    """Return the name of a kernel, whatever its degrees of freedom."""
+    return kernel if isinstance(kernel, str) else "student"
 
 
 def checked_tolerance(tolerance: float) -> float:
@@ -134,16 +149,16 @@ def pair_arguments(
 class ExactSums(PairSums):
     """Sums over all pairs, O(N M d), float64: relative rounding of a few 1e-16 times the sum of |q_m| K.
 
-    The kernel is "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0); a ConfigError is
-    raised for another one. Where the map function `over` runs side by side, panels of 1,024 targets do, and of fewer
-    targets parts of the sources.
+    The kernel is "student", 1 / (1 + d^2), "gaussian", exp(-d^2), "epanechnikov", max(1 - d^2, 0), or a number dof,
+    (1 + d^2 / dof)^-dof; a ConfigError is raised for another one. Where the map function `over` runs side by side,
+    panels of 1,024 targets do, and of fewer targets parts of the sources.
     """
 
     exact: ClassVar[bool] = True
 
-    def __init__(self, kernel: str, over: Mapper = map) -> None:
+    def __init__(self, kernel: str | float, over: Mapper = map) -> None:
         self.kernel, self.over = kernel, over
-        self._kind = kernel_number(kernel)
+        self._kind = kernel_number(kernel, of_any_dof=True)
 
     def field(
         self,
@@ -192,7 +207,7 @@ class ExactSums(PairSums):
 
 @compiled
 def _exact_part(
-    kind: int,
+    kind: float,
     points: np.ndarray,
     charges: np.ndarray,
     targets: np.ndarray,
@@ -234,32 +249,51 @@ def _exact_part(
 
 
 @inlined
-def respond(kind: int, square: float) -> tuple[float, float]:
+def respond(kind: float, square: float) -> tuple[float, float]:
     """Return K and K' at one squared distance."""
+    if kind == EPANECHNIKOV:
+        return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
     if kind == GAUSSIAN:
         value = exp_nonpositive(-square)
         return value, -value
     if kind == STUDENT:
         value = 1.0 / (1.0 + square)
         return value, -value * value
-    return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
+    base = 1.0 + square / kind
+    value = exp_nonpositive(-kind * log_positive(base))
+    return value, -value / base
+
+
+def responses(kernel: str | float, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return K and K' (m,) of a kernel at squared distances (m,)."""
+    values, slopes = np.empty(len(squares)), np.empty(len(squares))
+    _respond_each(kernel_number(kernel, of_any_dof=True), np.ascontiguousarray(squares, np.float64), values, slopes)
+    return values, slopes
+
+
+@compiled
+def _respond_each(kind: float, squares: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> None:
+    for i in range(len(squares)):
+        values[i], slopes[i] = respond(kind, squares[i])
 
 
 @inlined_sums
 def meet(
-    kind: int, columns: tuple[np.ndarray, ...], target: tuple[float, float, float], charges: np.ndarray
+    kind: float, columns: tuple[np.ndarray, ...], target: tuple[float, float, float], charges: np.ndarray
 ) -> tuple[float, float, float, float]:
     """Return S and its gradient at a target, of points in columns (3 of (n,)) and their charges (n,)."""
     if kind == STUDENT:  # the number of a kernel is known where the loop is compiled, which then has no branches
         return _meet(STUDENT, columns, target, charges)
     if kind == GAUSSIAN:
         return _meet(GAUSSIAN, columns, target, charges)
-    return _meet(EPANECHNIKOV, columns, target, charges)
+    if kind == EPANECHNIKOV:
+        return _meet(EPANECHNIKOV, columns, target, charges)
+    return _meet(kind, columns, target, charges)
 
 
 @inlined_sums
 def _meet(
-    kind: int, columns: tuple[np.ndarray, ...], target: tuple[float, float, float], charges: np.ndarray
+    kind: float, columns: tuple[np.ndarray, ...], target: tuple[float, float, float], charges: np.ndarray
 ) -> tuple[float, float, float, float]:
     (xs, ys, zs), (x, y, z) = columns, target
     total, along_x, along_y, along_z = 0.0, 0.0, 0.0, 0.0
@@ -275,7 +309,7 @@ def _meet(
 
 
 @inlined_sums
-def derivatives(kind: int, square: float) -> tuple[float, float]:
+def derivatives(kind: float, square: float) -> tuple[float, float]:
     """Return -K' and K'' at one squared distance, for directions that need the Hessian."""
     if kind == GAUSSIAN:
         value = exp_nonpositive(-square)
@@ -283,7 +317,11 @@ def derivatives(kind: int, square: float) -> tuple[float, float]:
     if kind == STUDENT:
         value = 1.0 / (1.0 + square)
         return value * value, 2.0 * value * value * value
-    return (1.0 if square < 1.0 else 0.0), 0.0
+    if kind == EPANECHNIKOV:
+        return (1.0 if square < 1.0 else 0.0), 0.0
+    base = 1.0 + square / kind
+    slope = exp_nonpositive(-kind * log_positive(base)) / base
+    return slope, (1.0 + 1.0 / kind) * slope / base
 
 
 @inlined_sums
@@ -296,7 +334,7 @@ def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: i
 
 
 @inlined_sums
-def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarray) -> float:
+def weigh(kind: float, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarray) -> float:
     """Return sum_j q_j K(s_j) over charges q (n,) at squared distances s; q_j K'(s_j) is written to `slopes`."""
     total = 0.0
     if kind == STUDENT:
@@ -309,11 +347,17 @@ def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarra
             response = charges[j] * exp_nonpositive(-squared[j])
             slopes[j] = -response
             total += response
-    else:
+    elif kind == EPANECHNIKOV:
         for j in range(np.uint64(len(charges))):
             inside = 1.0 if squared[j] < 1.0 else 0.0
             slopes[j] = -charges[j] * inside
             total += charges[j] * inside * (1.0 - squared[j])
+    else:
+        for j in range(np.uint64(len(charges))):
+            base = 1.0 + squared[j] / kind
+            response = charges[j] * exp_nonpositive(-kind * log_positive(base))
+            slopes[j] = -response / base
+            total += response
     return total
 
 

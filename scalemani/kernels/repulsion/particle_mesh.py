@@ -1,9 +1,10 @@
 """Sums of a kernel over all pairs of points in 2-D or 3-D, by charges on a mesh and Fourier transforms.
 
-S(y) = sum_m q_m K(|y - x_m|^2) with Student's kernel K = 1 / (1 + r^2) or the Gaussian exp(-r^2): charges are spread
-on a mesh by B-splines, the mesh is convolved with the kernel in free space, and the spline through the result is read
-at the targets. Its analytic gradient is read with it, so forces are the exact gradient of the discrete energy. Source:
-Hockney and Eastwood, Computer Simulation Using Particles (1988); Essmann et al., J. Chem. Phys. 103 (1995), 8577.
+S(y) = sum_m q_m K(|y - x_m|^2) with Student's kernel K = (1 + r^2 / dof)^-dof, 1 / (1 + r^2) by default, or the
+Gaussian exp(-r^2): charges are spread on a mesh by B-splines, the mesh is convolved with the kernel in free space, and
+the spline through the result is read at the targets. Its analytic gradient is read with it, so forces are the exact
+gradient of the discrete energy. Source: Hockney and Eastwood, Computer Simulation Using Particles (1988); Essmann et
+al., J. Chem. Phys. 103 (1995), 8577.
 """
 
 import math
@@ -11,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
+from scalemani.errors import ConfigError, DataError, NumericalError
 from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.convolution import MESH_KERNELS, MeshConvolution, kernel_transform, padded_lengths
-from scalemani.kernels.repulsion.pair_sums import PairSums, Potential
+from scalemani.kernels.repulsion.pair_sums import PairSums, Potential, family_of, kernel_number
 from scalemani.kernels.repulsion.splines import gather, gather_points, row_slack, spread, taps_of
 
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-6, 1e-1
@@ -61,7 +62,7 @@ class MeshRule(NamedTuple):
     least_cells: int
 
 
-def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> MeshRule:
+def mesh_rule(kernel: str | float, tolerance: float, n_points: int, n_dims: int) -> MeshRule:
     """Return the mesh for a relative error of the gradient in 1e-6 .. 1e-1; raise ConfigError for another tolerance."""
     if not LEAST_TOLERANCE <= tolerance <= MOST_TOLERANCE:
         raise ConfigError(
@@ -72,10 +73,14 @@ def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> Mesh
     degree = 3 if tolerance >= cubic_from else 5
     narrowed = min(max((MANY_POINTS / max(n_points, 1)) ** 0.6, 1.0), MOST_NARROWED)
     error = MARGIN * tolerance / narrowed
-    step = float(np.exp(np.interp(np.log(error), np.log(ERRORS[kernel, degree]), np.log(STEPS))))
+    step = float(np.exp(np.interp(np.log(error), np.log(ERRORS[family_of(kernel), degree]), np.log(STEPS))))
+    # In units of the root of dof, general kernels are powers of 1 / (1 + r^2), whose transforms fall as fast; with more
+    # than one degree of freedom they are nearer to the Gaussian, which errs less.
+    unit = 1.0 if isinstance(kernel, str) else min(kernel, 1.0) ** 0.5
+    step *= unit
     # The Gaussian's gradient beyond its reach is a hundredth of the tolerance, relative to its largest value.
-    reach = np.inf if kernel == "student" else float(np.sqrt(np.log(100.0 / error)))
-    dtype = np.dtype(np.float32 if tolerance >= SINGLE_TOLERANCE else np.float64)
+    reach = np.inf if family_of(kernel) == "student" else float(np.sqrt(np.log(100.0 / error)))
+    dtype = np.dtype(np.float32 if tolerance * unit >= SINGLE_TOLERANCE else np.float64)
     cells = int((n_points / POINTS_PER_NODE) ** (1.0 / n_dims))
     return MeshRule(step, degree, dtype, reach, max(LEAST_CELLS, cells))
 
@@ -115,9 +120,8 @@ class ParticleMesh(PairSums):
     one thread at a time. An unknown kernel and a tolerance out of range are a ConfigError.
     """
 
-    def __init__(self, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY):
-        if kernel not in MESH_KERNELS:
-            raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, MESH_KERNELS)}")
+    def __init__(self, kernel: str | float, tolerance: float, workspace: Workspace = IN_MEMORY):
+        kernel_number(kernel, MESH_KERNELS, of_any_dof=True)
         self.kernel, self.tolerance, self.workspace = kernel, tolerance, workspace
         mesh_rule(kernel, tolerance, MOST_PARTS, DIMENSIONS[0])
         self._convolutions: dict[tuple[Any, ...], MeshConvolution] = {}
@@ -294,7 +298,7 @@ def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, requeste
     if size > MOST_BYTES:
         tolerance, extents = requested
         raise NumericalError(
-            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {size / 2**30:.3g} GiB "
-            f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 2**30:g} GiB are "
+            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {size / 1e9:.3g} GB "
+            f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 1e9:.3g} GB are "
             "allowed: look for outliers, allow a larger tolerance, or use barnes-hut or exact sums"
         )

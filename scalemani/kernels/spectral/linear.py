@@ -10,9 +10,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from scalemani.errors import RankError
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.spectral.eigenproblem import sign_rule
 
 RANK_TOLERANCE = 1e-12  # of the unit diagonal of Z^T Z, scaled: columns of Z closer to the span of others add rounding
+
+LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no component
 
 
 class Components(NamedTuple):
@@ -79,3 +83,55 @@ def whitened(matrix: np.ndarray, factor: np.ndarray) -> np.ndarray:
     half = scipy.linalg.solve_triangular(factor, matrix, trans="T")
     both = scipy.linalg.solve_triangular(factor, half.T, trans="T")
     return (both + both.T) / 2
+
+
+def centered_products(kernel: np.ndarray, gram: sp.csr_matrix) -> np.ndarray:
+    """Return Z^T J K J Z (L, L) of Z^T K Z, J = I - 1 1^T / N, without a matrix of N rows: rows of Z sum to one.
+
+    Parameters
+    ----------
+    kernel : (L, L) float64, Z^T K Z
+    gram : (L, L), Z^T Z
+    """
+    weights = np.asarray(gram.sum(axis=1)).ravel()  # Z^T 1
+    sums = kernel.sum(axis=1)  # Z^T K 1
+    n_points = weights.sum()
+    shift = np.outer(weights, sums - 0.5 * sums.sum() / n_points * weights) / n_points
+    centered: np.ndarray = kernel - shift - shift.T
+    return centered
+
+
+def kernel_components(
+    kernel: np.ndarray, gram: sp.csr_matrix, n_components: int, n_following: int = 0
+) -> tuple[Components, RitzPairs, float]:
+    """Return the leading eigenpairs of A v = lambda Z^T Z v as scores v sqrt(lambda), and the least eigenvalue.
+
+    Parameters
+    ----------
+    kernel : (L, L) float64, A, the reduced centred kernel
+    gram : (L, L), Z^T Z
+    n_following : how many pairs beyond these are returned with them as pairs of J K J, fewer where there are fewer
+
+    Raises
+    ------
+    RankError
+        Where fewer eigenvalues are above zero.
+    """
+    spanning, factor = independent(gram)
+    values, vectors = scipy.linalg.eigh(whitened(kernel[np.ix_(spanning, spanning)], factor))
+    positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[-1], 0.0)))
+    if n_components > positive:
+        raise RankError(
+            f"{n_components} components were requested of a kernel that has {positive} eigenvalues above zero on these "
+            "landmarks: ask for fewer, or take more landmarks or another kernel, as by affinities.sigma"
+        )
+    leading = slice(min(n_components + n_following, len(values)))
+    unit = np.zeros((len(kernel), leading.stop))
+    unit[spanning] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, leading])
+    pairs = RitzPairs(values[::-1][leading].copy(), sign_rule(unit))
+    leading_values = pairs.values[:n_components]
+    return (
+        Components(leading_values, pairs.vectors[:, :n_components] * np.sqrt(leading_values)),
+        pairs,
+        float(values[0]),
+    )

@@ -9,7 +9,16 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from scalemani.kernels.affinities.entropic import NO_PARENT, in_sequence
+from scalemani.kernels.affinities.entropic import (
+    NO_PARENT,
+    EntropicRows,
+    Search,
+    empty_rows,
+    in_sequence,
+    solve_tile,
+)
+from scalemani.kernels.affinities.entropy import entropy_problem
+from scalemani.kernels.affinities.root_finders import SOLVERS, WITHOUT_SLOPES
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.machine.compile import compiled
@@ -61,6 +70,29 @@ def random(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows in an order that is drawn."""
     return in_sequence(generator(seed, DRAWS_STAGE, tile).permutation(len(squared_distances)))
+
+
+def zigzag(n_rows: int, n_columns: int) -> np.ndarray:
+    """Return pixels (n,) int64 of an image edge to edge, left to right and right to left, in row-major numbers."""
+    rows = np.arange(n_rows)
+    line, column = np.divmod(rows, n_columns)
+    width = np.minimum(n_columns, n_rows - line * n_columns)
+    return line * n_columns + np.where(line % 2, width - 1 - column, column)
+
+
+def affinities_along(
+    squared_distances: np.ndarray, parents: np.ndarray, perplexity: float, solver: str, tol: float
+) -> EntropicRows:
+    """Return the entropic affinities of rows (n, k) of which each starts from beta of its parent (n,), -1 for none."""
+    n_rows, n_neighbors = squared_distances.shape
+    # One row more, next to all roots, makes a tree of the forest.
+    heads = np.where(parents >= 0, parents, n_rows)
+    tree = sparse.csr_array((np.ones(n_rows), (heads, np.arange(n_rows))), (n_rows + 1, n_rows + 1))
+    sequence = csgraph.breadth_first_order(tree, n_rows, return_predecessors=False)[1:].astype(np.int64)
+    rows, problem = empty_rows(n_rows, n_neighbors), entropy_problem(n_neighbors, perplexity, tol)
+    search = Search(SOLVERS[solver], True if solver in WITHOUT_SLOPES else None, 1.0, None, scaled=False)
+    solve_tile(np.ascontiguousarray(squared_distances), None, sequence, parents, problem, search, rows)
+    return rows
 
 
 @compiled

@@ -293,21 +293,21 @@ class BarnesHut(ApproximateSums):
         Another kernel or theta.
     """
 
-    def __init__(self, kernel: str, theta: float, over: Mapper = map) -> None:
+    def __init__(self, kernel: str | float, theta: float, over: Mapper = map) -> None:
         self.kernel, self.theta, self.over = kernel, float(theta), over
         self._kind = kernel_number(kernel, tuple(THETA_ERRORS))
         if not 0.0 <= theta <= 2.0:
             raise ConfigError(f"theta must be in [0, 2] (size of a cell over its distance), not {theta}")
 
     @classmethod
-    def by_number(cls, kernel: str, number: Any, tolerance: float) -> "BarnesHut":
+    def by_number(cls, kernel: str | float, number: Any, tolerance: float) -> "BarnesHut":
         """Return the sums of a kernel that open cells of an extent above theta, the number, times their distance."""
         if isinstance(number, bool) or not isinstance(number, Real):
             raise ConfigError(f"theta must be a number in [0, 2], got {number!r}")
         return cls(kernel, float(number))
 
     @classmethod
-    def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "BarnesHut":
+    def for_tolerance(cls, kernel: str | float, tolerance: float, over: Mapper = map) -> "BarnesHut":
         """Return the sums whose gradient has a relative error of at most `tolerance` on embeddings.
 
         That is the norm of all errors over that of the gradient, by measurement and with a margin of 2: the largest
@@ -320,7 +320,7 @@ class BarnesHut(ApproximateSums):
             Another kernel, or a tolerance that asks for so small a theta that the tree saves nothing.
         """
         kernel_number(kernel, tuple(THETA_ERRORS))
-        wanted, (thetas, errors) = checked_tolerance(tolerance) / MARGIN, np.transpose(THETA_ERRORS[kernel])
+        wanted, (thetas, errors) = checked_tolerance(tolerance) / MARGIN, np.transpose(THETA_ERRORS[str(kernel)])
         if wanted < errors[0]:
             other = "'fgt' or 'exact'" if kernel == "gaussian" else "'grid' or 'exact'"
             least = MARGIN * errors[0]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
@@ -152,6 +152,58 @@ def draw_k_dpp(spectrum: Spectrum, n_drawn: int, random: np.random.Generator) ->
             chosen[number - 1] = True
             left -= 1
     return draw_from_span(spectrum.vectors[:, chosen], random)
+
+
+def draw_dpp(spectrum: Spectrum, random: np.random.Generator) -> np.ndarray:
+    """Return rows (m,) int64 of any number, in the order drawn, J with probability det(K_J) / det(K + I).
+
+    References
+    ----------
+    [DPP] algorithm 1.
+    """
+    chosen = random.random(len(spectrum.values)) < spectrum.values / (spectrum.values + 1.0)
+    return draw_from_span(spectrum.vectors[:, chosen], random)
+
+
+def draw_annealed(
+    kernel: np.ndarray, rows: np.ndarray, exponent: float, n_swaps: int, random: np.random.Generator
+) -> np.ndarray:
+    """Return rows (k,) int64 of a Metropolis chain of swaps whose sets tend to det(K_J)^s, from `rows` (k,).
+
+    References
+    ----------
+    [DPP] (2).
+    """
+    current, n_points = rows.copy(), len(kernel)
+    others = np.setdiff1d(np.arange(n_points), current)
+    if not len(others):
+        return current
+    logarithm = np.linalg.slogdet(kernel[np.ix_(current, current)])[1]
+    for one, other, uniform in random.random((n_swaps, 3)):
+        place, outside = int(one * len(current)), int(other * len(others))
+        proposed = current.copy()
+        proposed[place] = others[outside]
+        sign, of_proposed = np.linalg.slogdet(kernel[np.ix_(proposed, proposed)])
+        ratio = exponent * (of_proposed - logarithm) if exponent else 0.0
+        if (sign > 0 or not exponent) and np.log(uniform) < ratio:
+            others[outside], current, logarithm = current[place], proposed, of_proposed
+    return current
+
+
+def nystrom_error(kernel: np.ndarray, rows: np.ndarray) -> float:
+    """Return tr(K) - tr(K_XJ K_JJ^+ K_JX) of a kernel (N, N) and rows J (k,)."""
+    if not len(rows):
+        return float(np.trace(kernel))
+    solved = lstsq(kernel[np.ix_(rows, rows)], kernel[rows])[0]
+    return max(0.0, float(np.trace(kernel) - np.vdot(kernel[rows], solved)))
+
+
+def expected_error(spectrum: Spectrum, n_drawn: int) -> float:
+    """Return the mean of `nystrom_error` over draws of k rows by det(K_J): (k + 1) e_{k+1} / e_k of the eigenvalues."""
+    if n_drawn >= len(spectrum.values):
+        return 0.0
+    logarithms = log_elementary_polynomials(spectrum.values, n_drawn + 1)[:, -1]
+    return float((n_drawn + 1) * np.exp(logarithms[n_drawn + 1] - logarithms[n_drawn]))
 
 
 def log_elementary_polynomials(values: np.ndarray, degree: int) -> np.ndarray:

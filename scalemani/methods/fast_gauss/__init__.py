@@ -1,10 +1,11 @@
 """The fast Gauss transform: Gaussian sums by Hermite and Taylor expansions, with bounds of their errors."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scalemani.config.methods import RepulsionExtension
+from scalemani.config.methods import DescentExtension, RepulsionExtension
 
 if TYPE_CHECKING:
+    from scalemani.descents.parts import DescentPart
     from scalemani.kernels.repulsion.pair_sums import ApproximateSums
 
 
@@ -15,4 +16,20 @@ def transform() -> "type[ApproximateSums]":
     return FastGauss
 
 
-EXTENSIONS = (RepulsionExtension("fgt", transform, ("gaussian",), "order"),)
+def wanted(layout: Any) -> bool:
+    """Return whether a descent sums by the transform."""
+    return bool(layout.repulsion == NAME)
+
+
+def bounds() -> "type[DescentPart]":
+    """Return what bounds the error of its forces."""
+    from scalemani.methods.fast_gauss.rules import BoundedForces
+
+    return BoundedForces
+
+
+NAME = "fgt"
+EXTENSIONS = (
+    RepulsionExtension(NAME, transform, ("gaussian",), "order"),
+    DescentExtension(NAME, bounds, wanted),
+)

@@ -21,6 +21,7 @@ from scalemani.interfaces.estimators.fitting import (
 from scalemani.interfaces.estimators.parameters import Transformer, arguments
 from scalemani.interfaces.functions.landmarks import Landmarks, selected_among
 from scalemani.interfaces.functions.validation import checked_values
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.sources import (
     is_stored,
     points_in_memory,
@@ -30,7 +31,7 @@ from scalemani.io.sources import (
 )
 from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import row_numbers
-from scalemani.kernels.landmarks.moments import moments
+from scalemani.kernels.arrays.columns import moments
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.methods.gaussian_process import kernels
 
@@ -39,6 +40,7 @@ GEOMETRIES = get_args(Geometry)
 LANDMARKS, POINTS_PER_LANDMARK = 100, 4  # where the number is left open, and what it is where there are few points
 
 
+@names_arguments(eta="landmarks.eta")
 def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: Geometry = "euclidean") -> np.ndarray:
     """Return w(x) = [exp(-|t_j - x|^2 / eta)]_j of points, over landmarks t_j.
 
@@ -135,6 +137,7 @@ class LandmarkFeatures(Transformer):
     settings: Mapping[str, Any] | None = None
     random_state: Seed = 0
 
+    @names_arguments(method="landmarks.method", eta="landmarks.eta")
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose landmarks among points (N, D) or counts, of any kind that `landmark_features` takes, read whole."""
         checked_values(landmarks__eta=self.eta)

@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.arrays.columns import moments, total_variance
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.moments import moments, total_variance
 from scalemani.kernels.landmarks.nearest import squares_to
 from scalemani.kernels.landmarks.selection import Choice, draw_rows, too_few_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums

@@ -1,9 +1,10 @@
-"""Landmark Isomap: classical scaling of shortest paths from landmarks, by which all points are triangulated."""
+"""Isomap by landmarks: points are triangulated by shortest paths from these, or are combinations of them."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute, PlacementExtension
-from scalemani.config.stages import DISTANCES_ROUTE, Key, Stage
+from scalemani.config.stages import DISTANCES_ROUTE, LANDMARK_WEIGHTS, Key, Stage
 
 if TYPE_CHECKING:
     from scalemani.audit.verifying import Check
@@ -20,7 +21,14 @@ GEODESICS = Stage(
 ISOMAP = Stage(
     "isomap", ("work_points", "geodesics"), package=__name__, key=Key(version=5, parameters_of=("landmark_embedding",))
 )
+COMBINED_ISOMAP = Stage(
+    "combined_isomap",
+    ("work_points", "neighbors", "components", "landmarks", "landmark_weights", "geodesics"),
+    package=__name__,
+    key=Key(parameters_of=("landmark_embedding",), without=("work_points", "neighbors", "components", "landmarks")),
+)
 ROUTE = (*DISTANCES_ROUTE, GEODESICS, ISOMAP)
+COMBINED_ROUTE = (*DISTANCES_ROUTE, replace(LANDMARK_WEIGHTS, solvers=()), GEODESICS, COMBINED_ISOMAP)
 
 
 def meanings() -> "Meanings":
@@ -46,8 +54,10 @@ def check() -> "Check":
 
 EXTENSIONS = (
     MethodRoute("isomap", ROUTE),
+    MethodRoute("combined-isomap", COMBINED_ROUTE),
     PlacementExtension(ISOMAP.name, placement),
     MeaningsExtension(GEODESICS.name, meanings),
     MeaningsExtension(ISOMAP.name, meanings),
+    MeaningsExtension(COMBINED_ISOMAP.name, meanings),
     CheckExtension(GEODESICS.name, check),
 )

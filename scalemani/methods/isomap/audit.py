@@ -7,13 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
+from scalemani.audit.combinations import check_scores
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
 from scalemani.audit.landmarks import LANDMARKS, squared_distances
 from scalemani.audit.neighbors import lists_of
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import StoredGroup, block_folder
 
-GEODESICS, ISOMAP = "geodesics", "isomap"
+GEODESICS, ISOMAP, COMBINED = "geodesics", "isomap", "combined_isomap"
 NO_LENGTH, N_COPIES = 1e-12, 1000  # of the longest edge: how long one of no length is; on a path, at most
 PATHS = 8  # landmarks, or sampled points, of a part
 SAME = 1e-6  # by which a certificate that is computed twice may differ, as a share
@@ -27,6 +28,8 @@ def check_paths(audit: Audit) -> Iterator[Finding]:
         yield from check_geodesics(audit, drawn)
         if audit.run.has(ISOMAP):
             yield from check_isomap(audit, drawn)
+        if audit.run.has(COMBINED):
+            yield from check_scores(audit, COMBINED, check_combined)
 
 
 def read_parts(group: StoredGroup, name: str, count: int, step: str = "") -> Iterator[np.ndarray]:
@@ -119,10 +122,19 @@ def check_isomap(audit: Audit, drawn: np.ndarray) -> Iterator[Finding]:
     stored = embedding[audit.sample]
     wrong = (np.abs(placed - stored) > 1e-4 * np.abs(stored).max()).any(axis=1)
     yield none_wrong(ISOMAP, f"triangulation of {len(stored)} rows", int(wrong.sum()), "by distances to landmarks")
-    yield from judge_by_sample(paths, embedding, said)
+    yield from judge_by_sample(ISOMAP, paths, embedding, said)
 
 
-def judge_by_sample(paths: StoredGroup, embedding: np.ndarray, said: dict[str, Any]) -> Iterator[Finding]:
+def check_combined(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
+    """Check that squares of coordinates are eigenvalues, and what paths from sampled points say of them."""
+    embedding, values = group.read("embedding")[audit.order], group.read("eigenvalues")
+    products = embedding.T @ embedding
+    off = float(np.abs(products - np.diag(values)).max() / values[0])
+    yield at_most(COMBINED, "eigenvalues", 0.0, off, 1e-6, "squares and products of coordinates, relative")
+    yield from judge_by_sample(COMBINED, audit.run.groups[GEODESICS], embedding, group.certificates)
+
+
+def judge_by_sample(stage: str, paths: StoredGroup, embedding: np.ndarray, said: dict[str, Any]) -> Iterator[Finding]:
     """Compare what is certified by paths from sampled points with what these say: positions (N, d) in work order.
 
     Rows of B U - U diag(|x|^2), B = -J D^2 J / 2 and U the columns x of the embedding at unit length, centred, have a
@@ -152,7 +164,7 @@ def judge_by_sample(paths: StoredGroup, embedding: np.ndarray, said: dict[str, A
         ("points_residual_variance_error", of_variance),
     ):
         slack = 1e-5 * abs(value) + 1e-9  # positions are stored in another unit
-        yield equal(ISOMAP, name, said.get(name), float(value), slack, f"by {len(rows)} sampled points")
+        yield equal(stage, name, said.get(name), float(value), slack, f"by {len(rows)} sampled points")
 
 
 def jackknifed(sums: np.ndarray, per_row: int) -> tuple[float, float]:

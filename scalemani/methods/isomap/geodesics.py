@@ -119,28 +119,39 @@ class StoredIsomap(StoredReduction, stage="isomap"):
 BRIDGES_TOGETHER = 1024  # whose ends are read at once
 
 
-def memory(sizes: Sizes) -> Memory:
-    """Return what edges of the whole graph take, over which every path may lead, and what a search keeps of points."""
-    dimensions, k, n_landmarks = sizes.dimensions, sizes.params.n_neighbors, sizes.params.n_landmarks
-    n_points, together, lengths = dimensions.n_points, StoredGeodesics.TOGETHER, dimensions.distance_dtype
-    edges = array("int32", n_points, k) + array(lengths, n_points, k)
+def graph_memory(sizes: Sizes) -> Memory:
+    """Return what edges of the whole graph take, over which every path may lead."""
+    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    n_points = dimensions.n_points
+    edges = array("int32", n_points, k) + array(dimensions.distance_dtype, n_points, k)
     n_bridges = min(BRIDGES_TOGETHER, n_points // (k + 1))
-    between = {"distances between landmarks": 2 * array("float64", n_landmarks, n_landmarks)}
-    return components_read(sizes) + Memory(
-        process={
+    return Memory(
+        {
             "neighbours and distances as listed, and edges at both ends": 3 * edges,
             "where the edges of points begin, and work rows": array("int64", n_points, 4),
             # Both ends, in float64, and their difference.
             "ends of some bridges": 4 * array("float64", n_bridges, dimensions.n_features),
-            "sampled points": array("int64", MOST_SAMPLED_PATHS),
-        },
-        task={
-            "lengths of paths, and which points are next": array("float64", n_points, 2),
-            "distances of some landmarks, as found and encoded": 2 * array("float64", together, n_landmarks),
-            "the same of all points, to be stored, and encoded": array("float64", n_points, together)
-            + 2 * array(lengths, n_points, together),
-        },
-        steps={"certificate": Memory(between)},
+        }
+    )
+
+
+def memory(sizes: Sizes) -> Memory:
+    """Return what the graph takes, and what a search keeps of points."""
+    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
+    n_points, together, lengths = dimensions.n_points, StoredGeodesics.TOGETHER, dimensions.distance_dtype
+    between = {"distances between landmarks": 2 * array("float64", n_landmarks, n_landmarks)}
+    return (
+        components_read(sizes)
+        + graph_memory(sizes)
+        + Memory(
+            task={
+                "lengths of paths, and which points are next": array("float64", n_points, 2),
+                "distances of some landmarks, as found and encoded": 2 * array("float64", together, n_landmarks),
+                "the same of all points, to be stored, and encoded": array("float64", n_points, together)
+                + 2 * array(lengths, n_points, together),
+            },
+            steps={"certificate": Memory(between)},
+        )
     )
 
 

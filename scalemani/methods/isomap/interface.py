@@ -56,20 +56,62 @@ class LandmarkIsomap(LandmarkEmbedder):
     disconnected: Disconnected = "connect"
 
 
+@arguments
+class CombinedIsomap(LandmarkIsomap):
+    """Isomap of points that are combinations of landmarks, by the shortest paths between all points.
+
+    Of all coordinates that are Z times coordinates of landmarks, Z the weights of `sm.landmark_weights`, the best ones
+    for classical scaling of all distances along the graph. At equal landmarks that is nearer to an Isomap of all
+    points than `LandmarkIsomap`, which computes paths from the landmarks alone: each point takes a search of the whole
+    graph here, so it is for up to some 20,000 points. New points get their weights over the landmarks times the
+    landmarks' coordinates, which training points have too.
+
+    Classical scaling of Euclidean distances in the place of paths is `LandmarkPCA`.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Dimensions of the embedding, d, below the landmarks. None: two.
+
+    Attributes
+    ----------
+    embedding_ : (N, d) float64 in input order, centred and uncorrelated, in the units of the points
+    eigenvalues_ : (d,) descending, the sum of squares of the points' coordinates in each dimension
+    certificates_, n_features_in_, feature_names_in_ : as in `LandmarkIsomap`, without that of landmarks alone
+
+    References
+    ----------
+    Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, Science 2000.
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 4.1 to 4.3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> CombinedIsomap(2, n_landmarks=100).fit_transform(make_swiss_roll(1000, random_state=0)[0]).shape
+    (1000, 2)
+    """
+
+    _method = "combined-isomap"
+
+
+OF_SAMPLED_PATHS = {
+    "residual": Meaning(
+        "|B u - |x|^2 u| of the worst column x, u at unit length, B = -J D^2 J / 2 of the squares of all shortest "
+        "paths, by sampled points, as a share of the largest |x|^2: within it lies an eigenvalue of an Isomap "
+        "whose landmarks are all points"
+    ),
+    "residual_error": Meaning("standard error of it"),
+    "points_residual_variance": Meaning(
+        "1 - r^2 of distances along the graph and in the embedding, from sampled points to all"
+    ),
+    "points_residual_variance_error": Meaning("standard error of it"),
+}
 MEANINGS = {
     "geodesics": {"longest_path": Meaning("the longest of the shortest paths between two landmarks")},
     "isomap": {
         "residual_variance": Meaning("1 - r^2 of distances along the graph and in the embedding, between landmarks"),
-        "residual": Meaning(
-            "|B u - |x|^2 u| of the worst column x, u at unit length, B = -J D^2 J / 2 of the squares of all shortest "
-            "paths, by sampled points, as a share of the largest |x|^2: within it lies an eigenvalue of an Isomap "
-            "whose landmarks are all points"
-        ),
-        "residual_error": Meaning("standard error of it"),
-        "points_residual_variance": Meaning(
-            "1 - r^2 of distances along the graph and in the embedding, from sampled points to all"
-        ),
-        "points_residual_variance_error": Meaning("standard error of it"),
+        **OF_SAMPLED_PATHS,
         "least_eigenvalue": Meaning("below zero, by as much as no coordinates at all have these distances"),
     },
+    "combined_isomap": OF_SAMPLED_PATHS,
 }

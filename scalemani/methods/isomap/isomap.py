@@ -23,22 +23,32 @@ if TYPE_CHECKING:
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the distances take, and the embedding in both orders."""
-    n_landmarks, together, width = sizes.params.n_landmarks, StoredGeodesics.TOGETHER, sizes.params.n_components
+    n_landmarks, together = sizes.params.n_landmarks, StoredGeodesics.TOGETHER
     n_points, lengths = sizes.dimensions.n_points, sizes.dimensions.distance_dtype
-    of_certificate = {
-        "paths from some sampled points, in float64": 2 * array("float64", n_points, together),
-        "columns at unit length": 3 * array("float64", n_points, width),
-    }
     # One way and both, centred, what LAPACK works in, of the coordinates, and off their means.
     of_solving = {"distances": 6 * array("float64", n_landmarks, n_landmarks)}
-    return embedding_memory(sizes) + Memory(
-        process={
-            "distances of all points to some landmarks, and decoded": 2 * array(lengths, n_points, together),
-            # A landmark's distances, their squares, and these times a coordinate.
-            "those to one landmark, in float64": array("float64", n_points, 3),
-        },
-        steps={"solving": Memory(of_solving), "certificate": Memory(of_certificate)},
+    return (
+        embedding_memory(sizes)
+        + certificate_memory(sizes)
+        + Memory(
+            process={
+                "distances of all points to some landmarks, and decoded": 2 * array(lengths, n_points, together),
+                # A landmark's distances, their squares, and these times a coordinate.
+                "those to one landmark, in float64": array("float64", n_points, 3),
+            },
+            steps={"solving": Memory(of_solving)},
+        )
     )
+
+
+def certificate_memory(sizes: Sizes) -> Memory:
+    """Return what the certificate by paths from sampled points takes."""
+    n_points = sizes.dimensions.n_points
+    of_certificate = {
+        "paths from some sampled points, in float64": 2 * array("float64", n_points, StoredGeodesics.TOGETHER),
+        "columns at unit length": 3 * array("float64", n_points, sizes.params.n_components),
+    }
+    return Memory(steps={"certificate": Memory(of_certificate)})
 
 
 def run(context: StageContext) -> dict[str, Any]:
@@ -51,7 +61,7 @@ def run(context: StageContext) -> dict[str, Any]:
         arrays = {StoredIsomap.eigenvalues: solution.eigenvalues, StoredIsomap.vectors: solution.vectors}
         task.output.write_whole(arrays, StoredIsomap.SOLVED)
     variance = residual_variance(distances, solution.vectors)
-    empty, triangulated = context.workspace().empty, triangulation(distances, solution)
+    empty, triangulated = context.workspace.empty, triangulation(distances, solution)
     placed = empty((task.dimensions.n_points, task.params.n_components), np.float64)
     placed[:] = 0.0
     n_parts = paths.n_parts(len(distances))

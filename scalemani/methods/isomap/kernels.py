@@ -60,6 +60,12 @@ def undirected_edges(
     return UndirectedEdges(bounds, heads, lengths)
 
 
+def unit_edges(edges: UndirectedEdges) -> tuple[UndirectedEdges, int]:
+    """Return edges over 2^e, and e: squares of the lengths of their paths are in the range of float64."""
+    lengths, exponent = at_unit_scale(edges.lengths)
+    return edges._replace(lengths=lengths), exponent
+
+
 @compiled
 def _lists(indices: np.ndarray, row: int, wanted: int) -> bool:
     listed = False

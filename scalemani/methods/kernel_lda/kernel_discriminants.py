@@ -113,7 +113,7 @@ def run(context: StageContext) -> dict[str, Any]:
             StoredKernelDiscriminants.ridge: np.array(ridge),
         }
         task.output.write_whole(arrays, output.SOLVED)
-    empty = context.workspace().empty
+    empty = context.workspace.empty
     positions = empty((task.dimensions.n_points, task.params.n_components), np.float64)
     directions, mean = output.directions.read(), output.mean.read()
 
@@ -134,7 +134,7 @@ def run(context: StageContext) -> dict[str, Any]:
 
 def residuals_of(context: StageContext, positions: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return |r| / sqrt(rho) (d,) of the directions whose coordinates are positions (N, d), of unit length by S_t."""
-    task, empty = context.task, context.workspace().empty
+    task, empty = context.task, context.workspace.empty
     output, dimensions = StoredKernelDiscriminants(task.output), task.dimensions
     ridge, directions = float(output.ridge.read()), output.directions.read()[:-1]
     stored = task.stored(StoredClasses)

@@ -17,12 +17,13 @@ from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
-from scalemani.methods.kernel_pca.kernels import centered_kernel, centered_vectors, kernel_components, kernel_means
+from scalemani.kernels.spectral.linear import kernel_components
+from scalemani.methods.kernel_pca.kernels import centered_kernel, centered_vectors, kernel_means
 from scalemani.stages.arrays.affinities import affinity_graph
-from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkScores, component_values, score_rows
+from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkCoordinates, combined_rows, component_values
 from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.moments import TILES_TOGETHER, gram_memory, summed_gram
-from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_scores
+from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_solution
 from scalemani.stages.shared.tiles import fold_tiles, tiles_one_by_one
 from scalemani.store.invariants.spectral import SQUARES_ARE_EIGENVALUES
 from scalemani.store.invariants.values import DESCENDING, POSITIVE
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
 
 
-class StoredKernelComponents(StoredLandmarkScores, stage="kernel_components"):
+class StoredKernelComponents(StoredLandmarkCoordinates, stage="kernel_components"):
     """Kernel principal components of points that are combinations of landmarks."""
 
-    embedding = score_rows(SQUARES_ARE_EIGENVALUES)
+    embedding = combined_rows(SQUARES_ARE_EIGENVALUES)
     eigenvalues = component_values("the leading eigenvalues of the centred kernel, descending", POSITIVE, DESCENDING)
     vectors = Whole("landmark component", "float64", "the scores of the landmarks").of_any_numbers(
         "the embedding that is made of them is checked"
@@ -87,7 +88,7 @@ def run(context: StageContext) -> dict[str, Any]:
         StoredKernelComponents.ritz_vectors: centered,
         StoredKernelComponents.ritz_means: kernel_means(reduced.read_matrix(reduced.MASS), gram, centered),
     }
-    write_scores(output, solution.eigenvalues, solution.vectors, further)
+    write_solution(output, solution.eigenvalues, solution.vectors, further)
     if -least > solution.eigenvalues[-1]:
         context.warn(
             f"kernel_components: the kernel is not positive semidefinite, its least eigenvalue on the landmarks is "

@@ -5,14 +5,9 @@ Laplacian and Z^T Z. Source: [LLL] 4.6.4.
 """
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
-from scalemani.errors import RankError
-from scalemani.kernels.spectral.eigenproblem import sign_rule
-from scalemani.kernels.spectral.linear import Components, RitzPairs, independent, whitened
-
-LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no component
+from scalemani.kernels.spectral.linear import centered_products
 
 
 def centered_kernel(laplacian: sp.csr_matrix, mass: sp.csr_matrix, gram: sp.csr_matrix) -> np.ndarray:
@@ -23,48 +18,7 @@ def centered_kernel(laplacian: sp.csr_matrix, mass: sp.csr_matrix, gram: sp.csr_
     laplacian, mass : (L, L), Z^T (D - W) Z and Z^T D Z
     gram : (L, L), Z^T Z
     """
-    kernel = (mass - laplacian + gram).toarray()
-    weights = np.asarray(gram.sum(axis=1)).ravel()  # Z^T 1
-    sums = kernel.sum(axis=1)  # Z^T K 1
-    n_points = weights.sum()
-    shift = np.outer(weights, sums - 0.5 * sums.sum() / n_points * weights) / n_points
-    return kernel - shift - shift.T
-
-
-def kernel_components(
-    kernel: np.ndarray, gram: sp.csr_matrix, n_components: int, n_following: int = 0
-) -> tuple[Components, RitzPairs, float]:
-    """Return the leading eigenpairs of A v = lambda Z^T Z v as scores v sqrt(lambda), and the least eigenvalue.
-
-    Parameters
-    ----------
-    kernel : (L, L) float64, A, the reduced centred kernel
-    gram : (L, L), Z^T Z
-    n_following : how many pairs beyond these are returned with them as pairs of J K J, fewer where there are fewer
-
-    Raises
-    ------
-    RankError
-        Where fewer eigenvalues are above zero.
-    """
-    spanning, factor = independent(gram)
-    values, vectors = scipy.linalg.eigh(whitened(kernel[np.ix_(spanning, spanning)], factor))
-    positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[-1], 0.0)))
-    if n_components > positive:
-        raise RankError(
-            f"{n_components} components were requested of a kernel that has {positive} eigenvalues above zero on these "
-            "landmarks: ask for fewer, or take more landmarks or another affinities.sigma"
-        )
-    leading = slice(min(n_components + n_following, len(values)))
-    unit = np.zeros((len(kernel), leading.stop))
-    unit[spanning] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, leading])
-    pairs = RitzPairs(values[::-1][leading].copy(), sign_rule(unit))
-    leading_values = pairs.values[:n_components]
-    return (
-        Components(leading_values, pairs.vectors[:, :n_components] * np.sqrt(leading_values)),
-        pairs,
-        float(values[0]),
-    )
+    return centered_products((mass - laplacian + gram).toarray(), gram)
 
 
 def centered_vectors(vectors: np.ndarray, gram: sp.csr_matrix) -> np.ndarray:

@@ -19,7 +19,7 @@ from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_g
 from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
-from scalemani.stages.shared.compared_rows import compared
+from scalemani.stages.shared.tiled_search import compared
 from scalemani.store.invariants.values import POSITIVE, between
 
 

@@ -42,7 +42,8 @@ from scalemani.stages.arrays.landmarks import (
     StoredLandmarks,
 )
 from scalemani.stages.arrays.points import StoredPoints
-from scalemani.stages.shared.compared_rows import compared
+from scalemani.stages.shared.landmark_maps import combining_of
+from scalemani.stages.shared.tiled_search import compared
 from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
 from scalemani.store.groups import StageGroup
 
@@ -56,8 +57,7 @@ def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Resolved
     graph = StoredLandmarkGraph(group)
     prepared, vectors = prepare_landmarks(landmarks.points.read()), graph.vectors.read()
     if params.embedding.solver == "le-z":
-        combining = Combining(params.landmark_neighbors, params.landmark_weights.regularization)
-        return LandmarkMap(prepared, vectors, combining)
+        return LandmarkMap(prepared, vectors, combining_of(params))
     # A landmark is one of its own nearest.
     combining = Combining(params.part(LandmarkGraphParams).joined(len(vectors)) + 1, sigma=float(graph.sigma.read()))
     return LandmarkMap(prepared, vectors * nystrom_gains(graph.eigenvalues.read()), combining)
@@ -74,7 +74,6 @@ def memory(sizes: Sizes) -> Memory:
             # As read, centred, and those of them that fix the sketches.
             "landmarks": 4 * array("float64", n_landmarks, features),
             "axes and Gram matrix of their sketches": 2 * array("float64", features + order, width + order),
-            "sketches of the landmarks": array("float32", n_landmarks, width),
             "sampled points": 2 * array("float64", n_sampled, features + params.n_components),
         },
         task={

@@ -21,10 +21,10 @@ from scalemani.kernels.spectral.linear import RitzPairs
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
 from scalemani.methods.lle.kernels import locally_linear_components, subtract_transposed
 from scalemani.methods.lle.reconstruction_weights import StoredReconstructionWeights
-from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values, score_rows
+from scalemani.stages.arrays.embeddings import StoredLandmarkCoordinates, combined_rows, component_values
 from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER
-from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_scores
+from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_solution
 from scalemani.stages.shared.tiles import added, fold_tiles, sums_held, tiles_one_by_one
 from scalemani.store.invariants.spectral import CENTRED_ORTHONORMAL
 from scalemani.store.invariants.values import ASCENDING, NOT_NEGATIVE
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
 
 
-class StoredLocalReconstruction(StoredLandmarkScores, stage="local_reconstruction"):
+class StoredLocalReconstruction(StoredLandmarkCoordinates, stage="local_reconstruction"):
     """The locally linear embedding of points that are combinations of landmarks."""
 
-    embedding = score_rows(CENTRED_ORTHONORMAL)
+    embedding = combined_rows(CENTRED_ORTHONORMAL)
     eigenvalues = component_values(
         "the sum of the squares that neighbours leave of each coordinate, whose squares sum to one; ascending",
         NOT_NEGATIVE,
@@ -93,7 +93,7 @@ def run(context: StageContext) -> dict[str, Any]:
     solution, pairs, n_zero = locally_linear_components(
         symmetric_part(sums.errors), symmetric_part(sums.gram), n_components, FOLLOWING_VECTORS
     )
-    write_scores(output, solution.eigenvalues, solution.vectors)
+    write_solution(output, solution.eigenvalues, solution.vectors)
     if n_zero:
         context.warn(
             f"{task.stage}: {n_zero} of {n_components} eigenvalues are zero to rounding, and their vectors "
@@ -126,7 +126,7 @@ def over_neighbors(task: StageTask, taken: sp.csr_matrix) -> sp.csr_matrix:
 
 def residuals_of(context: StageContext, pairs: RitzPairs) -> np.ndarray:
     """Return |M u - lambda u| (m,) of u = Z v, M = (I - R)^T (I - R): R is read twice, a block at a time."""
-    task, empty = context.task, context.workspace().empty
+    task, empty = context.task, context.workspace.empty
     stored, dimensions = task.stored(StoredReconstructionWeights), context.task.dimensions
     unit = over_landmarks(task, pairs.vectors, empty)
     errors, images = (empty(unit.shape, np.float64) for _ in range(2))

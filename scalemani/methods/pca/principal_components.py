@@ -15,10 +15,10 @@ from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes, written
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.pca.kernels import principal_components
-from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkScores, component_values, score_rows
+from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkCoordinates, combined_rows, component_values
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 from scalemani.stages.shared.moments import TILES_TOGETHER, center_of, moments_memory, summed_moments, tiles_of
-from scalemani.stages.shared.output import embedding_memory, write_over_landmarks, write_scores
+from scalemani.stages.shared.output import embedding_memory, write_over_landmarks, write_solution
 from scalemani.stages.shared.tiles import fold_tiles
 from scalemani.store.invariants.spectral import VARIANCES_ARE_EIGENVALUES
 from scalemani.store.invariants.values import DESCENDING, NOT_NEGATIVE
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
 
 
-class StoredPrincipalComponents(StoredLandmarkScores, stage="principal_components"):
+class StoredPrincipalComponents(StoredLandmarkCoordinates, stage="principal_components"):
     """Principal components of points that are combinations of landmarks."""
 
-    embedding = score_rows(VARIANCES_ARE_EIGENVALUES)
+    embedding = combined_rows(VARIANCES_ARE_EIGENVALUES)
     eigenvalues = component_values("the variance along each component, descending", NOT_NEGATIVE, DESCENDING)
     vectors = Whole("landmark component", "float64", "the scores of the landmarks", "as given").of_any_numbers(
         "the embedding that is made of them is checked"
@@ -84,7 +84,7 @@ def run(context: StageContext) -> dict[str, Any]:
         StoredPrincipalComponents.ritz_vectors: pairs.vectors,
         StoredPrincipalComponents.axes: moments.T @ pairs.vectors,
     }
-    write_scores(output, solution.eigenvalues / n_free, solution.vectors, further)
+    write_solution(output, solution.eigenvalues / n_free, solution.vectors, further)
     write_over_landmarks(context, output)
     values, total = pairs.values, sums.total_scatter
     residuals = np.sqrt(fold_tiles(context, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))

@@ -76,16 +76,16 @@ class NewPoints(PointsSource):
 
 
 def centers_of(run: Run) -> np.ndarray:
-    """Return the centres (K, d) of spectral clustering."""
+    """Return the centres (K, m) of spectral clustering, in the leading m columns of the embedding."""
     return run.stored(StoredClustering).centers.read()
 
 
 def nearest_clusters(coordinates: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Return the cluster (n,) int32 of coordinates (n, d): of their directions, as k-means took them, the nearest.
 
-    Rows of NaN have none.
+    Centres (K, m) have the leading columns. Rows of NaN have none.
     """
     placed = ~np.isnan(coordinates[:, 0])
     clusters = np.full(len(coordinates), NO_CLASS, np.int32)
-    clusters[placed] = assign(unit_rows(coordinates[placed]), centers)[0]
+    clusters[placed] = assign(unit_rows(coordinates[placed, : centers.shape[1]]), centers)[0]
     return clusters

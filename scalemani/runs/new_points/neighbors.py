@@ -6,7 +6,7 @@
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,9 +15,12 @@ import scipy.sparse as sp
 from scalemani.config.functions import check_function
 from scalemani.config.metrics import compares_rows
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.errors import DataError
-from scalemani.io.sources import PointsSource
+from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.validation import check_count
+from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.side_data import LEFT_OUT
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import threads
@@ -31,6 +34,7 @@ from scalemani.kernels.neighbors.row_scan import compared_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows, convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
+from scalemani.runs.input_order import Graph
 from scalemani.runs.opened import Run
 from scalemani.runs.preprocessing.gaps import usable_rows
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of
@@ -40,6 +44,7 @@ CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points
 ROWS_AT_ONCE = 65_536  # of new points
 ROWS_OF_TRUTH = 8192  # training points that are in memory at once while the recall is measured
+SAMPLED_POINTS = 100  # by which the recall of a query is measured
 ROWS_OF_THREAD = 64  # new points at least, that a thread compares with a block of training points
 
 
@@ -279,3 +284,62 @@ def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
     order = run.stored(StoredWorkPoints).input_rows.read()
     input_rows = order if run.rows.input_rows is None else run.rows.input_rows[order]
     return InputNeighbors(neighbor_index(run, in_memory), input_rows, run.metric)
+
+
+@dataclass(frozen=True)
+class KnnGraph(Graph):
+    """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
+
+    Arrays are NumPy for points in memory and zarr for points on disk or in Dask. Rows left out by
+    settings={"points.missing": "leave-out"} have -1 and NaN. Arrays on disk take NumPy's indexing of rows.
+
+    Attributes
+    ----------
+    indices : (N, k) int64, neighbours of each point, itself excluded
+    distances : (N, k) float32 (float64 for float64 points), ascending, in the requested metric
+    recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
+    """
+
+    recall: float
+    _run: Run | None = field(default=None, repr=False, compare=False)
+
+    def query(self, new_points: Any, n_neighbors: int | None = None) -> "KnnGraph":
+        """Return the nearest points of the graph for new points, by the cells that the graph was built with.
+
+        Parameters
+        ----------
+        new_points : (n, D), of any kind that `knn_graph` takes
+        n_neighbors : int or None
+            k, at most N. None: as in the graph.
+
+        Returns
+        -------
+        KnnGraph
+            `indices` (n, k) int64, rows of the points of the graph; a point of these is a neighbour of itself.
+            `recall`, the share of true neighbours among them, of a sample against exact search.
+
+        Raises
+        ------
+        ConfigError
+            For a graph of points in memory without `store`, whose run is gone, and for an impossible k.
+        DataError
+            For points with other columns, none, or values that are not finite.
+        """
+        if self._run is None:
+            raise ConfigError(
+                "query reads the run of the graph, and this one has none: make it with knn_graph(store=FOLDER)"
+            )
+        if self._run.metric == PRECOMPUTED:
+            raise ConfigError(f"{self._run.store.root} has precomputed neighbors: query takes a run of points")
+        run, k = self._run, self.indices.shape[1] if n_neighbors is None else n_neighbors
+        check_count(k, "n_neighbors", 1, run.dimensions.n_points, "the number of points")
+        source = map_points(run.metric, run.like_points(open_points(new_points, run.params.leaves_out_gaps)))
+        if source.shape[0] == 0:
+            raise DataError(f"{source.description} has no rows: give at least one point")
+        search = read_input_neighbors(run, in_memory=False)
+        indices, distances = search.find(source, k)
+        sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
+        sampled = sampled[indices[sampled, 0] != LEFT_OUT]
+        sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
+        recall = search.index.recall(np.concatenate(sample), k) if sample else np.nan
+        return KnnGraph(indices, distances, recall)

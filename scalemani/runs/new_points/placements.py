@@ -9,7 +9,7 @@ import numpy as np
 from scalemani.config.functions import check_function
 from scalemani.config.methods import PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows
-from scalemani.config.objectives import objective_of
+from scalemani.config.objectives import GIVEN_PAIRS, objective_of
 from scalemani.config.params import Resolved
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
@@ -52,7 +52,7 @@ from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, Store
 from scalemani.stages.arrays.embeddings import (
     StoredDiffusionCoordinates,
     StoredEmbedding,
-    StoredLandmarkScores,
+    StoredLandmarkCoordinates,
     StoredLayout,
     StoredPlacement,
 )
@@ -65,6 +65,7 @@ from scalemani.stages.arrays.landmarks import (
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.diffusion_coordinates import diffusion_scales
 from scalemani.stages.embedding import solver_of_method
+from scalemani.stages.shared.landmark_maps import combining_of
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN
 from scalemani.store.schema import ArrayDescription
@@ -160,7 +161,7 @@ class LandmarkPlacer(Placer):
             prepared, coordinates, combining = solver.landmark_map(landmarks, run.group(solver.GRAPH), run.params)
         else:
             prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
-            combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
+            combining = combining_of(run.params)
         if combining.n_neighbors > len(prepared.landmarks):
             stored_numbers = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
             raise damaged_object(f"{run.store.root}/{PLAN}", stored_numbers)
@@ -202,7 +203,7 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     have none, and stand among their anchors as after a refinement.
     """
     scores = run.reduction
-    if scores is not None and issubclass(scores, StoredLandmarkScores):
+    if scores is not None and issubclass(scores, StoredLandmarkCoordinates):
         return scores(run.group(scores.STAGE)).vectors.read()
     among_points = landmarks.coordinates_in(run.stored_embedding)
     if not landmarks.off_data or run.params.embedding.solver != "lll":
@@ -455,7 +456,8 @@ class DescentPlacer(NeighborPlacer):
     @classmethod
     def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
         """Return what the search for neighbours takes, and the descent of a block."""
-        mesh = {"mesh": array("float64", mesh_values(run.dimensions.n_points))}
+        values = mesh_values(run.dimensions.n_points, run.params.layout.dof, run.params.n_components)
+        mesh = {"mesh": array("float64", values)}
         positions = COPIES_OF_POSITIONS * array("float64", rows, run.params.n_components)
         return super().memory(run, points, rows) + Memory(mesh, {"positions of a block": positions})
 
@@ -465,7 +467,8 @@ class DescentPlacer(NeighborPlacer):
 
     def place_among(self, neighbors: Neighbors) -> Arrays:
         """Return points where a descent ends; those that equal a training point have none."""
-        descent, objective = self.params.descent, objective_of(self.params.descent.objective)
+        descent = self.params.descent
+        objective = objective_of(descent.objective, descent.dof)
         of_neighbors = None if self.weights is None else self.weights[neighbors.indices]
         affinities = query_affinities(
             neighbors.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors
@@ -475,8 +478,10 @@ class DescentPlacer(NeighborPlacer):
         with threads(self.threads) as side_by_side:
             sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
             fixed = FixedSources(sums, self.positions, self.weights)
-            placed, arrived, falls = place_points(
-                PlacementProblem(objective, descent.strength, fixed, self.positions, neighbors.indices, affinities)
+            placed, arrived, falls, _ = place_points(
+                PlacementProblem(
+                    objective, descent.relative_strength, fixed, self.positions, neighbors.indices, affinities
+                )
             )
         known = neighbors.distances[:, 0] == 0
         return {
@@ -491,6 +496,8 @@ def refusal_of(run: Run) -> str:
     """Return why no new points can be placed in a run; "" where they can."""
     if run.metric == PRECOMPUTED:
         return NEEDS_POINTS
+    if run.certificates.get(StoredLayout.STAGE, {}).get("repulsion") == GIVEN_PAIRS:
+        return "new points have no weights of pairs: embed them with the others, or without these"
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
     in_pieces = by_coordinates and run.stored(StoredEmbedding).in_pieces
     joins_none = run.params.components.disconnected == "connect"  # pieces that are infinitely far from each other

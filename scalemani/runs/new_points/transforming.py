@@ -43,8 +43,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.outline import KEY_CHARACTERS
 from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.preprocessing.computed import computed_once
-from scalemani.runs.preprocessing.gaps import Gaps, gaps_of_rows, usable_rows
-from scalemani.runs.preprocessing.selection import SelectedRows, joined
+from scalemani.runs.preprocessing.gaps import Gaps, SelectedRows, gaps_of_rows, joined, usable_rows
 from scalemani.runs.survey import checked_block_rows, default_block_rows
 from scalemani.runs.walk import locked_run
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement

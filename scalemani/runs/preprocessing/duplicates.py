@@ -4,9 +4,9 @@ import functools
 from dataclasses import replace
 
 import numpy as np
-from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
+from scalemani.config.units import format_bytes
 from scalemani.config.validation import check_finite_block, check_shape
 from scalemani.engine.memory_model import Batch
 from scalemani.engine.task import Dimensions
@@ -24,8 +24,7 @@ from scalemani.io.sources.side_data import (
     side_data_of,
 )
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
-from scalemani.runs.preprocessing.gaps import leave_out_gaps
-from scalemani.runs.preprocessing.selection import SelectedRows, joined
+from scalemani.runs.preprocessing.gaps import SelectedRows, joined, leave_out_gaps
 from scalemani.runs.survey import LEAST_POINTS, dimensions_of, memory_of_reading
 
 

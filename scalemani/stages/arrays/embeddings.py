@@ -28,6 +28,7 @@ from scalemani.store.invariants.models import (
     NODES,
     NOT_ONE_PLACE,
     NUMBER_OF_LEVELS,
+    SHARES_OF_NULL,
 )
 from scalemani.store.invariants.orders import each_once_at_least
 from scalemani.store.invariants.spectral import (
@@ -40,6 +41,7 @@ from scalemani.store.invariants.spectral import (
     combined_of,
 )
 from scalemani.store.invariants.values import (
+    A_SHARE,
     ASCENDING,
     DESCENDING,
     FINITE,
@@ -56,6 +58,7 @@ from scalemani.store.schema import ArrayDescription
 SNAPSHOTS = "snapshots-"  # what the names of their units begin with
 
 
+BEYOND = 2.0  # neighbours' distances in a map: a point whose better place is farther away could as well lie there
 CERTIFY_ALONE = "they certify, and nothing is made of them"
 
 
@@ -179,6 +182,12 @@ class StoredLayout(StoredStage, stage="layout"):
         "the approximate repulsion at the end on one copy of each point, before factors that points share, rows in "
         "work order: gradients of the sums of the kernel; for objectives that divide by these, of their logarithms",
     ).of_any_numbers("what they should be is a sum over all points, which an audit computes of some")
+    reference = Rows(
+        "point component",
+        "float64",
+        "the map that points are pulled to, rows in work order: about its mean, at a root mean square of one, times "
+        "weights, and zero at points without one; stored where layout.global_weight is above zero",
+    ).of_any_numbers("its mean and size hold over all rows, and an audit computes the distance of the map from it")
     force_sums = Rows(
         "point",
         "float64",
@@ -215,6 +224,57 @@ class StoredLayout(StoredStage, stage="layout"):
         return self.snapshots(self.snapshot_folder(iteration))
 
 
+class StoredDoubt(StoredStage, stage="doubt"):
+    """Which points of a nonlinear map to believe, rows in work order."""
+
+    perturbation = Rows(
+        "point",
+        "float64",
+        "how far the better of two places is from where a point lies, over the mean distance of its neighbours in the "
+        "map; places are minima of its part of the objective, all others fixed",
+    ).with_invariants(NOT_NEGATIVE)
+    places = Rows("point component", "float64", "that place").of_any_numbers("a minimum anywhere about the map")
+    singularity = Rows(
+        "point",
+        "float64",
+        "the least eigenvalue of the Hessian of its part of the objective where it lies, over the largest magnitude",
+    ).with_invariants(between(-1, 1))
+    preservation = Rows(
+        "point", "float64", "the share of its nearest points in the data that are as near in the map"
+    ).with_invariants(A_SHARE)
+    trusted = Rows(
+        "point", "float64", "the share of its nearest points in the map that its list in `neighbors` has"
+    ).with_invariants(A_SHARE)
+    continued = Rows(
+        "point", "float64", "the share of its nearest points in the data that as long a list in the map has"
+    ).with_invariants(A_SHARE)
+    agreement = Rows(
+        "point",
+        "float64",
+        "the correlation of its distances in the map to the nearer half of a sample, in the order of the data, with "
+        "the least ones; 0 without coordinates",
+    ).with_invariants(between(-1, 1))
+    p_values = Rows(
+        "point", "float64", "the share of points of the null map whose agreement is as large; 1 without that map"
+    ).with_invariants(between(0, 1, above=True), SHARES_OF_NULL)
+    null = Whole("null_point", "float64", "the agreements of a map of points without structure").with_invariants(
+        between(-1, 1), ASCENDING
+    )
+    spread = Whole(
+        "point",
+        "float64",
+        "the root mean square distance of its places in maps of halves of the points from that in the map, over the "
+        "root mean square distance of all from their mean; stored where doubt.halves maps such",
+    ).with_invariants(NOT_NEGATIVE)
+    stable = Whole(
+        "point",
+        "float64",
+        "the mean share of its nearest points in a half that are as near in the map of that half; stored with `spread`",
+    ).with_invariants(between(0, 1))
+    NULL_UNIT: ClassVar = "null"
+    HALVES_UNIT: ClassVar = "halves"
+
+
 class StoredReduction(StoredStage):
     """An embedding of all points by the solution of a small eigenproblem, for which a method has a stage."""
 
@@ -223,12 +283,12 @@ class StoredReduction(StoredStage):
     SOLVED: ClassVar = "solution"
 
 
-def score_rows(columns: Invariant) -> Rows:
+def combined_rows(columns: Invariant) -> Rows:
     """Declare an embedding that is Z times `vectors`, with what holds of its columns."""
     return embedding_rows("Z times `vectors`, rows in input order", combined_of("", "vectors"), columns)
 
 
-class StoredLandmarkScores(StoredReduction):
+class StoredLandmarkCoordinates(StoredReduction):
     """An embedding that is Z times the coordinates of the landmarks, as that of new points is."""
 
     vectors: ClassVar[Whole]

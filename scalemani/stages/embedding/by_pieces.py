@@ -42,17 +42,17 @@ def memory_of_pieces(sizes: Sizes) -> Memory:
     )
 
 
-def pieces_of(context: StageContext, degrees: np.ndarray, workspace: Workspace) -> Components | None:
+def pieces_of(context: StageContext, degrees: np.ndarray) -> Components | None:
     """Return the pieces of W by its degrees (N,), in work order and numbered by size; None where it is connected."""
-    stored, dimensions, empty = affinity_graph(context.task.inputs), context.task.dimensions, workspace.empty
-    parents, roots = separate_items(dimensions.n_points, empty), workspace.as_large(np.sqrt(degrees))
+    stored, dimensions, workspace = affinity_graph(context.task.inputs), context.task.dimensions, context.workspace
+    parents, roots = separate_items(dimensions.n_points, workspace.empty), workspace.as_large(np.sqrt(degrees))
     for block in range(dimensions.n_blocks):
         join_rows(parents, stored.read_rows(block), dimensions.rows(block)[0], roots)
-    pieces = components(parents, empty)
+    pieces = components(parents, workspace.empty)
     return numbered_by_size(pieces) if len(pieces.sizes) > 1 else None
 
 
-def rows_by_piece(context: StageContext, pieces: Components, order: np.ndarray, workspace: Workspace) -> Rows:
+def rows_by_piece(context: StageContext, pieces: Components, order: np.ndarray) -> Rows:
     """Return W with rows by piece, in `order` (N,), columns counted from the first row of their piece.
 
     Edges between pieces, which rounding alone would count, are left out.
@@ -61,6 +61,7 @@ def rows_by_piece(context: StageContext, pieces: Components, order: np.ndarray, 
     counts = np.zeros(len(order), np.int64)
     for rows, lengths, _, _ in edges_inside(context, pieces.labels):
         counts[places[rows]] = lengths
+    workspace = context.workspace
     bounds = workspace.as_large(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
     columns, weights = workspace.empty((bounds[-1],), np.int32), workspace.empty((bounds[-1],), np.float32)
     for rows, lengths, ends, values in edges_inside(context, pieces.labels):
@@ -85,15 +86,15 @@ def edges_inside(
 
 
 def embed_pieces(
-    context: StageContext, pieces: Components, target: PieceTarget, workspace: Workspace
+    context: StageContext, pieces: Components, target: PieceTarget
 ) -> tuple[np.ndarray, PieceMap, dict[str, Any]]:
     """Return the vectors (N, d) in work order, the map of the largest piece, and certificates; store the pieces.
 
     Columns that a small piece has no eigenvector for are zero, and their eigenvalues 1.
     """
-    n_pieces, width = len(pieces.sizes), target.n_components
+    n_pieces, width, workspace = len(pieces.sizes), target.n_components, context.workspace
     order, bounds = group_large(pieces.labels.__getitem__, len(pieces.labels), n_pieces, workspace.empty)
-    rows = rows_by_piece(context, pieces, order, workspace)
+    rows = rows_by_piece(context, pieces, order)
     vectors = workspace.zeros((len(pieces.labels), width), np.float64)
     values, maps = np.ones((n_pieces, width)), []
     context.executor.progress.start(context.task.stage, n_pieces, "piece")

@@ -34,7 +34,7 @@ from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.embedding.solved import Solved
 from scalemani.stages.embedding.streaming import StreamedGraph, whole_matrix
-from scalemani.stages.shared.appended import rows_of_appended
+from scalemani.stages.shared.edges import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks
 
 LAST_PASSES = 2  # that are left for a refinement after polynomials
@@ -47,10 +47,10 @@ def vector_dtype(params: Resolved) -> type:
     return np.float32 if refined_roughly else np.float64
 
 
-def by_refinement(context: StageContext, workspace: Workspace) -> Solved:
+def by_refinement(context: StageContext) -> Solved:
     """Return the vectors refined to the requested residual, or as far as the allowed passes go."""
-    task, params, graph = context.task, context.task.params.embedding, StreamedGraph(context, workspace)
-    context.executor.progress.start(task.stage, params.max_passes, "pass")
+    task, params, graph = context.task, context.task.params.embedding, StreamedGraph(context)
+    workspace = context.workspace
     n_requested = task.params.n_components
     stored = task.stored(StoredCoarseGraphs)
     labels = stored.labels.read(workspace.empty)
@@ -68,10 +68,10 @@ def by_refinement(context: StageContext, workspace: Workspace) -> Solved:
     problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)
     checkpoints = Checkpoints(task.output, context.executor.checkpoint_seconds)
     state = stored_state(checkpoints, task.dimensions.n_points, workspace)
+    passes = 0 if state is None else state.passes
+    context.executor.progress.start(task.stage, params.max_passes, "pass", passes)
     if state is None:
         state = first_state(task, graph, transfer, problem)
-    else:
-        context.executor.progress.advance(state.passes)
     for following in refinement(state, problem, n_requested, task.params.residual, params.max_passes):
         state = following
         if checkpoints.due():

@@ -8,7 +8,6 @@ from numpy.typing import DTypeLike
 from scalemani.config.methods import ReductionExtension, extensions
 from scalemani.config.stages import LLL, REFINE
 from scalemani.engine.context import StageContext
-from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.accuracy import (
     ROUNDINGS,
     UNKNOWN,
@@ -32,23 +31,23 @@ BY_LANDMARKS = (LLL, *extensions(ReductionExtension))
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 
 
-def by_pieces(context: StageContext, workspace: Workspace) -> tuple[Solved | None, dict[str, Any]]:
+def by_pieces(context: StageContext) -> tuple[Solved | None, dict[str, Any]]:
     """Return the solution and certificates of a graph in pieces, each solved by itself; None where it is connected."""
     params = context.task.params
     if not params.may_fall_apart:
         return None, {}
-    pieces = pieces_of(context, StreamedGraph(context, workspace).degrees, workspace)
+    pieces = pieces_of(context, StreamedGraph(context).degrees)
     if pieces is None:
         return None, {}
     embedding, exact = params.embedding, params.embedding.solver == "exact"
     target = PieceTarget(
         params.n_components, exact, params.residual, embedding.max_passes, vector_dtype(params), params.seed
     )
-    vectors, largest, certificates = embed_pieces(context, pieces, target, workspace)
+    vectors, largest, certificates = embed_pieces(context, pieces, target)
     return Solved(vectors, *largest[1:]), certificates
 
 
-def with_small_eigenvalues(context: StageContext, workspace: Workspace, solved: Solved, rounding: float) -> Solved:
+def with_small_eigenvalues(context: StageContext, solved: Solved, rounding: float) -> Solved:
     """Return an embedding with eigenvalues in [0, 2], ascending; those that rounding reaches are computed anew.
 
     1 - theta has the rounding of theta, which is near 1. The quadratic form of L is a sum of squares, and exact for the
@@ -60,7 +59,7 @@ def with_small_eigenvalues(context: StageContext, workspace: Workspace, solved: 
     """
     if solved.vectors is None or solved.eigenvalues.min() >= SMALL_EIGENVALUE * rounding:
         return solved._replace(eigenvalues=within_range(solved.eigenvalues, rounding))
-    values = StreamedGraph(context, workspace).quotients(solved.vectors)
+    values = StreamedGraph(context).quotients(solved.vectors)
     order = np.argsort(values, kind="stable")
     vectors = solved.vectors if (np.diff(order) > 0).all() else solved.vectors[:, order]
     return solved._replace(
@@ -73,7 +72,7 @@ def rounding_of(dtype: DTypeLike) -> float:
     return ROUNDINGS * float(np.finfo(dtype).eps)
 
 
-def by_landmarks(context: StageContext, workspace: Workspace) -> Solved:
+def by_landmarks(context: StageContext) -> Solved:
     """Return the solution over the landmarks, whose vectors are Z times their coordinates: one pass certifies them.
 
     The same graph of tasks writes them by blocks, and they are not returned; where eigenvalues are so small that they
@@ -88,17 +87,17 @@ def by_landmarks(context: StageContext, workspace: Workspace) -> Solved:
         residuals = graph.compute(sums).residuals
     else:
         context.executor.progress.start(context.task.stage, 1, "pass")
-        vectors = over_landmarks(context.task, solved.vectors.read(), workspace.empty)
-        residuals = residuals_of(StreamedGraph(context, workspace), vectors)
+        vectors = over_landmarks(context.task, solved.vectors.read(), context.workspace.empty)
+        residuals = residuals_of(StreamedGraph(context), vectors)
     # A store that an older version wrote may not say it.
     following = solved.group.record["certificates"].get("following_eigenvalue")
     known = UNKNOWN if following is None else Following.one(1 - following, float(residuals.max()))
     return Solved(vectors, solved.eigenvalues.read(), residuals, known)
 
 
-def by_exact_solver(context: StageContext, workspace: Workspace) -> Solved:
+def by_exact_solver(context: StageContext) -> Solved:
     """Return what a sparse eigensolver finds in memory, to machine precision."""
-    graph = StreamedGraph(context, workspace)
+    graph = StreamedGraph(context)
     context.executor.progress.start(context.task.stage, 1, "eigenproblem")
     affinities = whole_matrix(context.task)
     solution = exact_eigenmaps(affinities, context.task.params.n_components)

@@ -10,29 +10,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
-from scalemani.config.stages import INPUT_START, SPECTRAL_START
+from scalemani.config.stages import INPUT_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
 from scalemani.descents.force_errors import MOST_TARGETS, MeasuredForces, coarse_forces, sums_at_end
+from scalemani.descents.parts import Ended, parts_of
 from scalemani.descents.phases import descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, problem_of
+from scalemani.descents.pull import towards
 from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext
 from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
 from scalemani.errors import ShortfallWarning
-from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.workspace import threads
 from scalemani.kernels.graph.product import spread_to_neighbors
 from scalemani.kernels.machine.compile import COMPILING
-from scalemani.kernels.spectral.pieces import side_by_side
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
-from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of, stored_weights
+from scalemani.stages.arrays.embeddings import StoredLayout
+from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
 from scalemani.stages.layout.continued import (
     PLACED_AT_ONCE,
     earlier_sums,
@@ -42,8 +41,7 @@ from scalemani.stages.layout.continued import (
 )
 from scalemani.stages.shared.output import in_input_order, write_embedding
 from scalemani.stages.shared.side_data import in_work_order, side_data_part
-
-UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
+from scalemani.stages.shared.starts import noise, standardized, start_of
 
 
 def start_positions(context: StageContext, problem: Problem, method: str) -> np.ndarray:
@@ -55,19 +53,15 @@ def start_positions(context: StageContext, problem: Problem, method: str) -> np.
     if params.init == INPUT_START:
         return continued_start(context, problem, method)
     order = task.stored(StoredWorkPoints).input_rows.read()
-    positions = STARTS[params.init](task, order)
-    if masses is None:
-        positions -= positions.mean(axis=0)
-        deviations = positions.std(axis=0)
-    else:
+    by_input = None
+    if masses is not None:
         by_input = np.empty_like(masses)
         by_input[order] = masses
-        positions -= np.average(positions, axis=0, weights=by_input)
-        deviations = np.sqrt(np.average(positions**2, axis=0, weights=by_input))
-    positions /= np.where(deviations > 0, deviations, 1.0)
+    positions = standardized(start_of(task, params.init, order), by_input)
     positions += params.jitter * noise(task)
     positions *= params.start_deviation or 1.0
-    return np.ascontiguousarray(positions[order])
+    positions = np.ascontiguousarray(positions[order])
+    return positions if problem.pull is None else problem.pull.turned(positions)
 
 
 def continued_start(context: StageContext, problem: Problem, method: str) -> np.ndarray:
@@ -81,7 +75,7 @@ def continued_start(context: StageContext, problem: Problem, method: str) -> np.
     filled = np.flatnonzero(np.isnan(positions[:, 0]))
     if task.earlier is not None:
         sums, most = earlier_sums(task, method, problem.workspace), task.params.affinity_neighbors
-        place_appended(problem.rows, positions, sums, problem.objective, problem.strength, most)
+        place_appended(problem.rows, positions, sums, problem.objective, task.params.descent.relative_strength, most)
     spread_to_neighbors(problem.rows, positions)
     deviation = float(np.sqrt(positions.var(axis=0).mean()))
     order = task.stored(StoredWorkPoints).input_rows.read()
@@ -94,6 +88,20 @@ def continued_start(context: StageContext, problem: Problem, method: str) -> np.
 def init_coordinates(context: StageContext) -> np.ndarray:
     """Return a copy of the coordinates (N, d) of the input, in work order; NaN where there are none."""
     return in_work_order(context, side_data_part(context, "init").coordinates)
+
+
+def pulled(context: StageContext, problem: Problem) -> Problem:
+    """Return a problem with its pull towards the reference map, where one is requested."""
+    task, params = context.task, context.task.params.layout
+    if params.global_weight == 0:
+        return problem
+    if params.reference == INPUT_START:
+        coordinates = in_work_order(context, side_data_part(context, "reference").coordinates)
+    else:
+        order = task.stored(StoredWorkPoints).input_rows.read()
+        coordinates = start_of(task, params.reference, order)[order]
+    affinities = problem.scale * float(problem.rows.values.sum(dtype=np.float64))
+    return replace(problem, pull=towards(coordinates, params.global_weight * affinities, problem.masses))
 
 
 def aligned_with_still(init: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -115,38 +123,6 @@ def moved_share(init: np.ndarray, positions: np.ndarray) -> tuple[int, float]:
     return len(before), float(np.linalg.norm(after - before) / size) if size > 0 else 0.0
 
 
-def noise(task: StageTask) -> np.ndarray:
-    """Return uniform numbers (N, d) in [-1, 1), rows in input order."""
-    shape = task.dimensions.n_points, task.params.n_components
-    return row_words(task.params.seed, "layout", 0, shape[0] * shape[1]).reshape(shape) / 2.0**63 - 1.0
-
-
-def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
-    """Return the spectral embedding in input order, the pieces of a graph side by side."""
-    stored = task.stored(StoredEmbedding)
-    positions = stored.embedding.read()
-    return side_by_side(positions, stored.pieces.read()) if stored.in_pieces else positions
-
-
-def principal_start(task: StageTask, order: np.ndarray) -> np.ndarray:
-    """Return the first principal components of the points in input order: their sketches have them."""
-    sketches = sketches_of(task.stored(StoredWorkPoints), task.stored(StoredPartition).basis)
-    positions = np.empty((task.dimensions.n_points, task.params.n_components))
-    for block in range(task.dimensions.n_blocks):
-        positions[order[slice(*task.dimensions.rows(block))]] = sketches.read_block(block)[:, : positions.shape[1]]
-    return positions
-
-
-def random_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
-    """Return normal draws by input row."""
-    n_points, n_dims = task.dimensions.n_points, task.params.n_components
-    words = row_words(task.params.seed, "layout start", 0, n_points * n_dims).reshape(n_points, n_dims)
-    return ndtri(((words >> np.uint64(64 - UNIFORM_BITS)) + 0.5) / 2.0**UNIFORM_BITS)
-
-
-STARTS = {SPECTRAL_START: spectral_start, "pca": principal_start, "random": random_start}
-
-
 STATE_SHAPES = {"counts": (len(COUNTS),), "numbers": (len(NUMBERS),), "curve": (None, 3)}  # in a checkpoint
 NOTE_SECONDS = 10.0
 
@@ -157,17 +133,24 @@ def memory(sizes: Sizes) -> Memory:
     positions = array("float64", n_points, params.n_components)
     held = {
         "W": entries(sizes.nonzeros, "float32") + array("int64", n_points),
-        # Gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers.
-        "positions, gradients and what is like them": 14 * positions,
+        # Gradients, velocities, trial positions, what a checkpoint holds, those in the units of a kernel, and the sums'
+        # buffers.
+        "positions, gradients and what is like them": (14 + (params.layout.dof != 1)) * positions,
         # A step and a change of the gradient of each pair, once more in a checkpoint.
         "steps that the direction remembers": 4 * learnt_pairs(params) * positions,
-        "mesh of a map of the largest extent that is met": array("float64", mesh_values(n_points)),
+        "mesh of a map of the largest extent that is met": array(
+            "float64", mesh_values(n_points, params.layout.dof, params.n_components)
+        ),
         "positions as whole numbers": array("int32", n_points, params.n_components),
     }
     if sizes.weighted:  # in work and input order, as charges, and with the sums that they meet
         held["weights of the points"] = array("float64", n_points, 4)
+    if params.layout.global_weight > 0:  # as read, in work order, times masses; and a product with these
+        held["reference map"] = 4 * positions
     if params.layout.init == INPUT_START:  # as given, in work order, filled in, and the means on their way
         held["coordinates that are given"] = 4 * positions
+    for part in parts_of(params.layout):
+        held.update(part.held(params.layout, n_points))
     if sizes.n_appended:
         placed = array("float64", PLACED_AT_ONCE, params.affinity_neighbors)
         held["positions of earlier points, and appended ones as they are placed"] = positions + 10 * placed
@@ -187,6 +170,7 @@ def disk(sizes: Sizes) -> Disk:
     state = array("float64", n_points, width * (5 + 2 * learnt_pairs(sizes.params)))
     divides = objective_of(str(layout.objective)).combine == "sum-log"
     of_points = [StoredLayout.embedding, StoredLayout.forces, *([StoredLayout.force_sums] if divides else [])]
+    of_points += [StoredLayout.reference] if layout.global_weight > 0 else []
     sampled = [StoredLayout.force_rows, StoredLayout.force_weights]
     return Disk(
         {
@@ -201,13 +185,16 @@ def disk(sizes: Sizes) -> Disk:
 def run(context: StageContext) -> dict[str, Any]:
     """Descend to a minimum, write the embedding in input order, certify the errors of the forces at its end."""
     task, params = context.task, context.task.params.layout
-    objective = objective_of(str(params.objective))
+    objective = objective_of(str(params.objective), params.dof)
     with threads(context.executor.workers) as side_by_side:
         graph = task.stored(StoredSymmetricAffinities)
         rows = graph.read_all_rows(task.dimensions.n_blocks, side_by_side.over)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
         problem = problem_of(rows, objective, task.params.descent.strength, side_by_side.over, masses)
+        problem, parts = pulled(context, problem), parts_of(params)
+        for part in parts:
+            problem = part.prepared(problem, task.params.descent, task.stored(StoredWorkPoints).input_rows.read())
         init = init_coordinates(context) if params.init == INPUT_START else None
         if init is not None and params.freeze:
             problem = replace(problem, still=~np.isnan(init[:, 0]))
@@ -230,11 +217,19 @@ def run(context: StageContext) -> dict[str, Any]:
             "worst_decile_force_error": errors.worst_decile,
             "worst_decile_standard_error": errors.worst_decile_standard_error,
         }
+        if problem.pull is not None:
+            certificates["reference_distance"] = problem.pull.distance(state.positions)
+            certificates["pulled"] = problem.pull.n_pulled
+        for part in parts:
+            certificates.update(part.certificates(Ended(problem, task.params.descent, state, sums, curve)))
     positions = state.positions
     if init is not None:
         positions = aligned_with_still(init, positions) if params.freeze else positions
         certificates["started"], certificates["moved"] = moved_share(init, positions)
-    write_embedding(context, StoredLayout.embedding, positions, others=rows_of_forces(forces))
+    others = rows_of_forces(forces)
+    if problem.pull is not None:
+        others = {**others, StoredLayout.reference: problem.pull.reference}
+    write_embedding(context, StoredLayout.embedding, positions, others=others)
     sample: Arrays = {StoredLayout.force_rows: forces.rows, StoredLayout.force_weights: forces.weights}
     task.output.write_whole({StoredLayout.curve: curve, **sample})
     Checkpoints(task.output).clear()
@@ -252,7 +247,8 @@ def first_state(context: StageContext, problem: Problem, method: str) -> State:
     task, state = context.task, State(start_positions(context, problem, method))
     if task.earlier is None or task.params.layout.homotopy > 1:
         return state
-    value = problem.value(state.positions, earlier_sums(task, method, problem.workspace))
+    exaggerated = replace(problem, exaggeration=task.params.layout.late_exaggeration)
+    value = exaggerated.value(state.positions, earlier_sums(task, method, problem.workspace))
     return replace(state, tolerance_factor=tolerance_factor(task, method), reference=value)
 
 
@@ -269,9 +265,10 @@ def run_descent(context: StageContext, problem: Problem, method: str) -> tuple[S
         phases = in_short_windows(phases)
     stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
     curve = stored["curve"].tolist() if stored else []
-    progress.start(task.stage, sum(phase.most_iterations for phase in phases), "iteration")
-    state = State.of_arrays(stored) if stored else first_state(context, problem, method)
-    progress.advance(state.iteration)
+    state = State.of_arrays(stored) if stored else None
+    done = 0 if state is None else state.iteration
+    progress.start(task.stage, sum(phase.most_iterations for phase in phases), "iteration", done)
+    state = state or first_state(context, problem, method)
     noted, before, compiled = time.monotonic(), state.iteration, COMPILING.total
     for following in descend(problem, phases, method, state):
         state = following

@@ -44,7 +44,7 @@ def tolerance_factor(task: StageTask, method: str) -> float:
 
 def earlier_sums(task: StageTask, method: str, workspace: Workspace) -> PairSums:
     """Return the sums that the earlier descent had at its end."""
-    kernel = objective_of(str(task.params.layout.objective)).kernel
+    kernel = objective_of(str(task.params.layout.objective), task.params.layout.dof).kernel
     return make_repulsion(method, kernel, task.params.layout.tolerance * tolerance_factor(task, method), workspace)
 
 
@@ -58,7 +58,7 @@ def place_appended(
     rows : those of W
     positions : (N, d) float64, filled in place
     sums : of the kernel
-    objective, strength : those of the descent
+    objective, strength : those of the descent, the strength relative to the exaggeration
     most : so many of the strongest neighbours attract a point
     """
     known = ~np.isnan(positions[:, 0])

@@ -12,7 +12,7 @@ from scalemani.engine.task import Dimensions, StageTask
 from scalemani.kernels.neighbors.difficulty import Difficulty
 from scalemani.kernels.neighbors.leaves import count_leaders
 from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MORE_CELLS, draws_wanted
-from scalemani.stages.shared.compared_rows import coded
+from scalemani.stages.shared.tiled_search import coded
 
 COMPARED_NUMBERS = 1e9  # differences of coordinates: a tenth of a second, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool retains four fifths, more than k

@@ -14,6 +14,7 @@ import numpy as np
 from scalemani.config.metrics import compares_rows
 from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import pair_rounds, tile_rows
 from scalemani.kernels.neighbors.exact import (
     SketchedRows,
     crossed_neighbors,
@@ -22,7 +23,6 @@ from scalemani.kernels.neighbors.exact import (
 )
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
-from scalemani.kernels.neighbors.tiles import pair_rounds, tile_rows
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, crossed_step, round_step, stripes_step

@@ -25,8 +25,7 @@ from scalemani.stages.neighbors.counts import (
     paired_bytes,
     stripe_blocks,
 )
-from scalemani.stages.shared.compared_rows import compared
-from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
+from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, compared
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32

@@ -1,4 +1,4 @@
-"""The edges of the neighbour graph by block, with affinities between all copies where points have weights."""
+"""Edges of the neighbour graph by block, with affinities between all copies where points have weights; rows of W."""
 
 import numpy as np
 
@@ -7,7 +7,9 @@ from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
-from scalemani.stages.arrays.affinities import StoredAffinities
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.stages.arrays.affinities import StoredAffinities, affinity_graph
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
 
@@ -60,3 +62,9 @@ def raise_neighbors(params: Resolved) -> str:
     """Return what gives a graph more edges, or longer ones."""
     bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
     return f"raise neighbors.n_neighbors{bandwidths.get(params.affinities.kind or '', '')}"
+
+
+def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:
+    """Return rows (n, N) of W in memory, at ascending work rows (n,) int64."""
+    rows = affinity_graph(task.inputs).read_at(appended, task.dimensions, over)
+    return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.params import Resolved
 from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
+from scalemani.kernels.landmarks.weights import Combining, Limits
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.landmarks import (
     StoredAffinityWeights,
@@ -24,6 +26,13 @@ def stored_landmark_weights(inputs: Mapping[str, StageGroup]) -> StoredLandmarkW
     if StoredAffinityWeights.STAGE in inputs:
         return StoredAffinityWeights(inputs[StoredAffinityWeights.STAGE])
     return StoredLandmarkWeights(inputs[StoredLandmarkWeights.STAGE])
+
+
+def combining_of(params: Resolved) -> Combining:
+    """Return how Z is made of nearest landmarks, of points and of new ones alike."""
+    chosen = params.landmark_weights
+    limits = Limits(chosen.tolerance, chosen.radius)
+    return Combining(params.landmark_neighbors, chosen.regularization, limits=limits)
 
 
 def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:

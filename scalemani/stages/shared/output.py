@@ -21,7 +21,7 @@ from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.stages.arrays.embeddings import StoredLandmarkScores
+from scalemani.stages.arrays.embeddings import StoredLandmarkCoordinates
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
 from scalemani.stages.shared.side_data import write_rows
@@ -115,8 +115,11 @@ def create_embedding(task: StageTask, described: ArrayDescription) -> None:
     task.output.create(task.dimensions.n_points, [described.sized(task.params.n_components)])
 
 
-def write_scores(
-    stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray, further: Arrays = MappingProxyType({})
+def write_solution(
+    stored: StoredLandmarkCoordinates,
+    eigenvalues: np.ndarray,
+    vectors: np.ndarray,
+    further: Arrays = MappingProxyType({}),
 ) -> None:
     """Write the eigenvalues (d,), the landmarks' coordinates (L, d), and further arrays, unless they are stored."""
     if not stored.group.committed(stored.SOLVED):
@@ -124,9 +127,9 @@ def write_scores(
         stored.group.write_whole(arrays, stored.SOLVED)
 
 
-def write_over_landmarks(context: StageContext, stored: StoredLandmarkScores) -> None:
+def write_over_landmarks(context: StageContext, stored: StoredLandmarkCoordinates) -> None:
     """Write the embedding of all points, Z times the stored coordinates of the landmarks."""
-    empty = context.workspace().empty
+    empty = context.workspace.empty
     write_embedding(context, type(stored).embedding, over_landmarks(context.task, stored.vectors.read(), empty), empty)
 
 

@@ -13,16 +13,23 @@ import scipy.sparse as sp
 
 from scalemani.engine.memory.files import Table
 from scalemani.engine.memory.process import PROCESS, Key
+from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.reading import SparseTable
+from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.grouping import compact_rows
+from scalemani.kernels.arrays.tiles import tile_rows
+from scalemani.kernels.neighbors.exact import MULTIPLIED_ROWS
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
+from scalemani.kernels.rows.byte_products import whole_terms
 from scalemani.kernels.rows.compressed import compressed_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows
 from scalemani.kernels.rows.reduced import ComparedTable
 
 NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows
+COPIES_IN_BYTES = 2  # of a row in products of bytes: as one side of these, and as the other
+BYTES_OF_BOUND = 24  # of such a row: what bounds its distances, and what its list takes
 
 Tile = TypeVar("Tile")
 
@@ -158,3 +165,18 @@ def row_numbers(n_points: int) -> np.ndarray:
     """Return the numbers of all work rows (N,) int32, made once a process."""
     make = functools.partial(np.arange, n_points, dtype=np.int32)
     return PROCESS.once(Key.of(row_numbers, (n_points,)), make)
+
+
+def coded(n_rows: int, features: int) -> int:
+    """Return the bytes of rows as products of bytes take them."""
+    return n_rows * (COPIES_IN_BYTES * whole_terms(features) + BYTES_OF_BOUND)
+
+
+def compared(sizes: Sizes, n_rows: int) -> Terms:
+    """Return what dense points take that are compared with so many rows."""
+    features, rows = sizes.dimensions.n_features, tile_rows(max(n_rows, sizes.dimensions.block_rows))
+    return {
+        "coordinates of both sides of a tile": 2 * array("float32", rows, features),
+        "products of parts of tiles": array("int32", MULTIPLIED_ROWS, max(rows // 4, 2 * MULTIPLIED_ROWS)),
+        "rows that points are compared with, in bytes": coded(n_rows, features) + 2 * coded(rows, features),
+    }

@@ -161,7 +161,8 @@ def nearer_centers(block: Block) -> int:
     if run.stored("embedding", "pieces") is not None:
         return 0
     centers = np.asarray(block.array("centers")[...])
-    rows = unit(np.asarray(stored(run, "embedding", "embedding")[block.start : block.start + len(block.values)]))
+    rows = np.asarray(stored(run, "embedding", "embedding")[block.start : block.start + len(block.values)])
+    rows = unit(rows[:, : centers.shape[1]])
     distances = np.linalg.norm(rows[:, np.newaxis] - centers, axis=2)
     to_center = np.take_along_axis(distances, np.clip(block.values, 0, len(centers) - 1)[:, np.newaxis], axis=1)[:, 0]
     return int(np.count_nonzero(to_center > distances.min(axis=1) + 1e-9))
@@ -186,6 +187,15 @@ def other_movement(block: Block) -> int:
     before, after = (np.asarray(block.array(name)[...]) for name in (f"pass_{passes - 1:03d}", "centers"))
     return int(not abs(np.abs(after - before).max() - block.values[0]) <= 1e-12)
 
+
+def other_shares(block: Block) -> int:
+    """Return how many numbers are not one more than the `null` ones from `agreement` on, over one more than all."""
+    null = block.all_of("null")
+    beyond = len(null) - np.searchsorted(null, block.rows_of("agreement"), side="left")
+    return int(np.count_nonzero(np.abs(block.values * (len(null) + 1) - beyond - 1) > 1e-6))
+
+
+SHARES_OF_NULL = Invariant("the share of `null` and one more that is from `agreement` on", other_shares)
 
 LAST_MOVEMENT = Invariant("how far `centers` are from those before the last pass", other_movement)
 

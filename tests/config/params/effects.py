@@ -4,8 +4,11 @@ A row gives another value, the parameters under which it acts, and the result th
 input order, and differ where they move by a share of the largest of them: what rounding alone does is no effect.
 """
 
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +19,7 @@ from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.routes import ROUTES, WITHOUT_POINTS, goes_by_distances, takes_kernel
 from scalemani.errors import ScalemaniError
 from scalemani.kernels.repulsion.convolution import MESH_KERNELS
+from scalemani.methods.pair_weights.parameters import named_by_content
 
 MOVED = 1e-4  # of the largest number of a result; what is computed anew in another order moves by less
 
@@ -63,6 +67,15 @@ Rows = tuple[Row | Same | Refused, ...]
 COMMON = {
     "neighbors.n_neighbors": 12, "landmarks.n_landmarks": 40, "layout.max_iterations": 8, "clustering.n_clusters": 4,
 }  # fmt: skip
+
+
+def stored_pairs(n_points: int = 180) -> str:
+    """Return a file of weights of all pairs of points, as runs name it: the same name and content in each process."""
+    path = Path(tempfile.gettempdir()) / f"scalemani-weights-of-pairs-{n_points}.npy"
+    weights = np.random.default_rng(2).random((n_points, n_points))
+    np.save(written := path.with_suffix(f".{os.getpid()}.npy"), weights + weights.T)
+    written.replace(path)
+    return named_by_content(str(path))
 
 
 def points_of_each_kind() -> dict[str, np.ndarray]:
@@ -150,6 +163,7 @@ LEAVES = {
     "neighbors.max_rounds": 0,
 }
 ROUNDS = CELLS | {"neighbors.max_rounds": 1, "neighbors.recall": 1.0}
+DOUBTED = {"doubt.measured": True}
 PIXELS = {"neighbors.method": "window", "neighbors.window": 3, "affinities.kind": "gaussian"}
 TABLE = PIXELS | {"neighbors.image_rows": 8, "neighbors.image_columns": 12}
 TREES = PIXELS | {"affinities.kind": "ensemble"}
@@ -158,7 +172,7 @@ ASCENT = {"landmarks.method": "gp", "landmarks.steps": 30}
 DPP, EXACT_DPP = {"landmarks.method": "dpp"}, {"landmarks.method": "dpp-exact"}
 BHATTACHARYYA = {"landmark_graph.kind": "bhattacharyya"}
 MOMENTUM = {"layout.direction": "momentum"}
-EXAGGERATED = {"layout.exaggeration": 4.0, "layout.exaggerated_iterations": 3}
+EXAGGERATED = {"layout.early_exaggeration": 4.0, "layout.exaggerated_iterations": 3}
 ENDS = EXAGGERATED | {"layout.window": 1, "layout.converged": 0.9}
 TREE = {"layout.repulsion": "barnes-hut", "layout.start_deviation": 3.0}
 STILL = MOMENTUM | {  # a map that moves little until it is doubled
@@ -167,18 +181,24 @@ STILL = MOMENTUM | {  # a map that moves little until it is doubled
 }  # fmt: skip
 PLAIN_START = np.random.default_rng(1).normal(size=(180, 2))
 START = {"layout.init": PLAIN_START}
+PAIRS = stored_pairs()
+PULLED = {"layout.global_weight": 5.0}
 # Methods of which a row is so.
+SUMMED = tuple(method for method, row in OBJECTIVES.items() if row.combine == "sum")
+CURVED = tuple(method for method, row in OBJECTIVES.items() if row.kernel != "epanechnikov")  # whose K'' is not zero
+LOGARITHMS = tuple(method for method in OBJECTIVES if method not in SUMMED)
 UNCLUSTERED = tuple(name for name in ROUTES if name != "spectral-clustering")
 REFINED = {"embedding.solver": "refine"}
 GRAPHS = ("knn-graph",)
 DESCENTS = tuple(OBJECTIVES)
 SERVED = tuple(method for method, row in OBJECTIVES.items() if row.kernel in MESH_KERNELS)
+STUDENT = tuple(method for method, row in OBJECTIVES.items() if row.kernel == "student")
 UNSERVED = tuple(method for method in DESCENTS if method not in SERVED)  # whose kernel exact sums alone serve
 WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")
 BY_LANDMARKS = ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps")
 KERNELS = tuple(name for name in ROUTES if takes_kernel(name))  # whose affinities are no shares of a row
 ENTROPIC = tuple(name for name in ROUTES if name not in KERNELS)
-BY_PATHS = ("isomap",)  # paths lead from point to point: landmarks are points
+BY_PATHS = ("isomap", "combined-isomap")  # paths lead from point to point: landmarks are points
 BY_DISTANCES = tuple(name for name in ROUTES if goes_by_distances(name))
 WITH_AFFINITIES = tuple(name for name in ROUTES if name not in BY_DISTANCES)
 JOINED = tuple(name for name in ROUTES if name not in (*WITHOUT_POINTS, *GRAPHS))  # which need one graph
@@ -272,6 +292,8 @@ ROWS: dict[str, Rows] = {
     "landmarks.steps": of_ascent(20),
     "landmark_weights.n_neighbors": (Row(3), Row(3, REFINED, "new", methods=BY_LANDMARKS)),
     "landmark_weights.regularization": (Row(0.1), Row(0.1, REFINED, "new", methods=BY_LANDMARKS)),
+    "landmark_weights.tolerance": (Row(0.9), Row(0.9, REFINED, "new", methods=BY_LANDMARKS)),
+    "landmark_weights.radius": (Row(0.5), Row(0.5, REFINED, "new", methods=BY_LANDMARKS)),
     "landmark_graph.kind": (Row("bhattacharyya"),),
     "landmark_graph.n_neighbors": (Row(5),),
     "landmark_graph.sigma": (Row(4.0),),
@@ -285,15 +307,25 @@ ROWS: dict[str, Rows] = {
     "kernel_discriminants.ridge": (Row(0.5),),
     "local_reconstruction.reg": (Row(0.5),),
     "clustering.n_clusters": (Row(3, changes="labels"),),
+    "clustering.n_columns": (Row(2, changes="labels"),),
     "clustering.n_restarts": (Row(1, changes="labels"),),
+    "doubt.measured": (Same(True, "scores come in addition"),),
+    "doubt.n_neighbors": (Row(5, DOUBTED, "doubt.median_preservation"),),
+    "doubt.null_points": (Row(60, DOUBTED, "doubt.null_points"),),
+    "doubt.halves": (Row(2, DOUBTED | {"doubt.halves": 1}, "doubt.mean_stable"),),
+    "doubt.rate": (Row(0.9, DOUBTED, "doubt.believable_p_value", points="apart"),),
     "layout.strength": (Row(0.3),),
     "layout.direction": (Row("gradient-descent"),),
     "layout.learning_rate": (Row(7.0, MOMENTUM), Row(1e-3, {"layout.direction": "gradient-descent"})),
     "layout.momentum": (Row(0.3, MOMENTUM | {"layout.exaggerated_iterations": 0}),),
     "layout.exaggerated_momentum": (Row(0.3, MOMENTUM | EXAGGERATED),),
-    "layout.exaggeration": (Row(2.0, EXAGGERATED), Row(2.0, EXAGGERATED | MOMENTUM)),
+    "layout.early_exaggeration": (Row(2.0, EXAGGERATED), Row(2.0, EXAGGERATED | MOMENTUM)),
     "layout.exaggerated_iterations": (Row(5, EXAGGERATED), Row(5, EXAGGERATED | MOMENTUM)),
+    "layout.late_exaggeration": (Row(2.0, EXAGGERATED),),
+    "layout.dof": (Row(0.5, {"layout.start_deviation": 3.0}, methods=STUDENT),),
     "layout.init": (Row("random"), Row("pca"), Row(PLAIN_START)),
+    "layout.global_weight": (Row(5.0), Row(5.0, {"layout.reference": "spectral"})),
+    "layout.reference": (Row("spectral", PULLED), Row(PLAIN_START, PULLED)),
     "layout.freeze": (Row(True, START),),
     "layout.start_deviation": (Row(0.3), Row(0.3, START)),
     "layout.homotopy": (Row(3),),
@@ -311,4 +343,10 @@ ROWS: dict[str, Rows] = {
     "layout.snapshots": (Row(3, changes="snapshots"), Same(3, "positions are kept beside the embedding")),
     "layout.jitter": (Row(0.1),),
     "layout.doubled_for": (Row(1.0, STILL),),
+    "layout.renewal": (Row(3, {"layout.direction": "spectral+diagonal", "layout.strength": 0.5}, methods=CURVED),),
+    "layout.measured_rate": (Same(True, "it is a certificate alone", {"layout.direction": "spectral"}),),
+    "layout.pair_weights": (
+        Row(PAIRS, {"layout.strength": 0.5}, methods=SUMMED),
+        Refused(PAIRS, "elastic-embedding or t-ee or epanechnikov-ee", methods=LOGARITHMS),
+    ),
 }  # fmt: skip

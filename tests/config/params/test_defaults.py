@@ -16,7 +16,8 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import Options
 from scalemani.interfaces.estimators.fitting import Embedder, requested_of
-from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS, defaults_of
+from scalemani.interfaces.estimators.parameters import OF_POINTS, RESOURCES, defaults_of
+from scalemani.interfaces.wording import PARAMETERS, SETTINGS
 from scalemani.kernels.affinities.entropic import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
@@ -48,15 +49,31 @@ FUNCTIONS = {
     },
     sm.compare_landmarks: {"n_landmarks": "landmarks.n_landmarks"},
     sm.landmark_features: {},
-    sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
+    sm.landmark_weights: {name: f"landmark_weights.{name}" for name in ("n_neighbors", "tolerance", "radius")},
+    sm.grow_landmarks: {"n_neighbors": "landmark_weights.n_neighbors"},
+    sm.affinity_order: {},
+    sm.affinities_in_order: {
+        "perplexity": "affinities.perplexity",
+        "solver": "affinities.solver",
+        "tol": "affinities.tolerance",
+    },
+    sm.order_lengths: {},
+    sm.determinantal_draw: {},
     sm.symmetric_affinities: {"target_weight": "symmetric_affinities.target_weight"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
     sm.repulsion_bound: {"tolerance": "layout.tolerance"},
+    sm.continue_eigenvectors: {},
+    sm.objective_of_pairs: {"strength": "layout.strength"},
     sm.minimize: {"n_components": "landmark_embedding.n_components", "direction": "layout.direction"},
-    sm.objective: {"strength": "layout.strength", "repulsion": "layout.repulsion", "tolerance": "layout.tolerance"},
+    sm.objective: {
+        "strength": "layout.strength",
+        "dof": "layout.dof",
+        "repulsion": "layout.repulsion",
+        "tolerance": "layout.tolerance",
+    },
 }
-MOST_ARGUMENTS = 24
+MOST_ARGUMENTS = 28
 # Defaults that are no parameters of runs: data, and what a function is about.
 OTHERS = {
     "geometry": "euclidean",
@@ -84,8 +101,14 @@ NOT_OF_RUNS = {(sm.KNeighborsTransformer, "n_neighbors"), (sm.KNeighborsTransfor
 NOT_OF_RUNS |= {
     (sm.minimize, "method"),
     (sm.objective, "method"),
+    (sm.objective_of_pairs, "method"),
+    (sm.continue_eigenvectors, "formula"),
     (sm.repulsion, "order"),
     (sm.repulsion_bound, "order"),
+    *((sm.grow_landmarks, name) for name in ("angle", "batch", "most")),
+    *((sm.affinity_order, name) for name in ("method", "kappa", "image_columns")),
+    (sm.order_lengths, "points"),
+    *((sm.determinantal_draw, name) for name in ("n_drawn", "exponent")),
     *((sm.compare_landmarks, name) for name in ("methods", "seeds", "sigma", "n_sampled", "settings", "progress")),
 }
 
@@ -132,7 +155,10 @@ def test_names_in_python_and_on_the_command_line_go_one_to_one():
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_a_function_has_the_defaults_of_the_command_line(function):
-    names, method = FUNCTIONS[function], "elastic-embedding" if function is sm.objective else "knn-graph"
+    names, method = (
+        FUNCTIONS[function],
+        "elastic-embedding" if function in (sm.objective, sm.objective_of_pairs) else "knn-graph",
+    )
     for name, value in defaults_of(function).items():
         if name in names:
             assert same_default(names[name], value, method), name
@@ -205,7 +231,7 @@ def test_settings_are_parameters_by_their_names_and_checked_as_those_of_the_comm
     for settings, message in (
         ({"neighbors.recal": 0.9}, r"unknown parameter neighbors.recal: did you mean 'recall'"),
         ({"neighbours.recall": 0.9}, r"unknown stage 'neighbours': did you mean 'neighbors'"),
-        ({"recall": 0.9}, r"unknown stage 'recall': it is a parameter, neighbors.recall"),
+        ({"recall": 0.9}, r"unknown stage 'recall': it is a parameter, (settings\['neighbors.)?recall"),
         ({"neighbors.n_probes": 0}, r"neighbors.n_probes must be >= 1, got 0"),
         ({"neighbors.nearby_cells": 9}, r"unknown parameter neighbors.nearby_cells"),
         ({"neighbors": {"recall": 0.9}}, "settings takes values by the names of --set"),

@@ -11,8 +11,9 @@ from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.estimators.fitting import Embedder, requested_of
-from scalemani.interfaces.estimators.parameters import PARAMETERS, RESOURCES, SETTINGS, defaults_of, settings_of
-from scalemani.interfaces.estimators.transformers import ARGUMENTS
+from scalemani.interfaces.estimators.parameters import RESOURCES, defaults_of, settings_of
+from scalemani.interfaces.estimators.transformers import OF_SEARCH
+from scalemani.interfaces.wording import PARAMETERS, SETTINGS
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels
 from scalemani.runs.walk import plan_run
@@ -41,7 +42,7 @@ NO_CHOICE = ("layout.objective",)  # it is the method
 def python_names(method: str) -> dict[str, str]:
     """Return the arguments of an estimator that are parameters of runs, by the names of settings."""
     taken = inspect.signature(ESTIMATORS[method]).parameters
-    known = ARGUMENTS if method == "knn-graph" else PARAMETERS
+    known = PARAMETERS | OF_SEARCH if method == "knn-graph" else PARAMETERS
     return {name: python for python, name in known.items() if python in taken}
 
 
@@ -188,7 +189,7 @@ def test_every_row_is_looked_at_in_some_method():
 # Rows that name methods: the others refuse these parameters, or are told that they have no effect.
 OF_FEW = {
     "affinities.trees", "affinities.jitter", "neighbors.window", "neighbors.frames", "neighbors.image_rows",
-    "neighbors.image_columns",
+    "neighbors.image_columns", "layout.dof", "layout.renewal",
 }  # fmt: skip
 
 
@@ -203,7 +204,7 @@ def test_an_estimator_hands_every_parameter_to_its_run(method):
         for given in ({names.get(name, name): row.value}, {name: row.value}):
             taken = given if set(given) & set(names.values()) else {SETTINGS: given}
             if method == "knn-graph":
-                params = Parameters().with_values(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
+                params = Parameters().with_values(settings_of(taken, defaults_of(sm.knn_graph), PARAMETERS | OF_SEARCH))
             else:
                 params = requested_of(ESTIMATORS[method](**taken)).params
             assert params.value(name) == row.value
@@ -238,17 +239,20 @@ def test_a_changed_parameter_acts_or_is_told_of_or_refused(method, tmp_path):
 
 
 # Read when new points are placed, by no stage that the default solver runs.
-OF_PLACING = {"landmark_weights.n_neighbors", "landmark_weights.regularization"}
+OF_PLACING = {f"landmark_weights.{name}" for name in ("n_neighbors", "regularization", "tolerance", "radius")}
 
 
 @pytest.mark.parametrize(
     ("layout", "words"),
     [
         (
-            {"exaggeration": 4.0},
-            "layout.exaggeration=4.0 has no effect: it takes layout.exaggerated_iterations above 0",
+            {"early_exaggeration": 4.0},
+            "layout.early_exaggeration=4.0 has no effect: it takes layout.exaggerated_iterations above 0",
         ),
-        ({"exaggeration": 4.0, "exaggerated_iterations": 9, "homotopy": 3}, "it takes layout.homotopy 1, which is 3"),
+        (
+            {"early_exaggeration": 4.0, "exaggerated_iterations": 9, "homotopy": 3},
+            "takes layout.homotopy 1, which is 3",
+        ),
         ({"objective": "sne"}, "layout.objective=sne has no effect: it takes layout.objective that of the method"),
     ],
 )

@@ -71,6 +71,10 @@ RUNNING = {
     "precomputed_lists": Effect("--graph FOLDER/lists.npz"),
     "deduplicate": Effect("--deduplicate", "stages"),
     "init": Effect("--init FOLDER/start.npy", beside="--method elastic-embedding --set layout.max_iterations=3"),
+    "global_reference": Effect(
+        "--global-reference FOLDER/start.npy",
+        beside="--method elastic-embedding --set layout.max_iterations=3 --set layout.global_weight=1",
+    ),
     "ids": Effect(
         "--ids FOLDER/ids.npy FOLDER/others.npy",
         beside="--method elastic-embedding --set layout.max_iterations=3 --init FOLDER/start.npy",
@@ -101,6 +105,7 @@ TABLES = {
         {
             "explain": Effect("--explain neighbors", "said"),
             "graph": Effect("--graph FOLDER/graph.dot", "said"),
+            "as_json": Effect("--json", "said"),
             "debug": traced("POINTS RUN --set seed=-1"),
         },
     ),
@@ -122,6 +127,7 @@ TABLES = {
             "rows": Effect("--rows 30", "said"),
             "memory": (Effect("--memory 1MB", "status"), Unchanged("--memory 3GB", RESOURCE, "said")),
             "seed": Effect("--seed 2", "said"),
+            "quiet": (Effect("--quiet", "silent"), Unchanged("--quiet", "findings are what was asked for", "said")),
             "as_json": Effect("--json", "said"),
             "debug": traced("NOWHERE"),
         },
@@ -149,6 +155,7 @@ TABLES = {
             "theme": Effect("--theme dark", "out"),
             "point_size": Effect("--point-size 3", "out"),
             "poor": Effect("--poor", "out", instead="POOR OUT.png --size 400"),
+            "doubtful": Effect("--doubtful", "out", instead="DOUBTED OUT.png --size 400"),
             "palette": Effect("--palette colour-blind", "out", beside="--labels FOLDER/labels.npy"),
             "cmap": Effect("--cmap plasma", "out", beside="--labels FOLDER/values.npy"),
             "vmin": Effect("--vmin 0.3", "out", beside="--labels FOLDER/values.npy"),
@@ -156,7 +163,26 @@ TABLES = {
             "groups": Effect("--group 1", "out", beside="--labels FOLDER/labels.npy"),
             "panels": Effect("--panels FOLDER/labels.npy", "out"),
             "positions": Effect("--positions FOLDER/start.npy", "out"),
+            "stretch": Effect("--stretch", "out"),
             "debug": traced("NOWHERE OUT.png"),
+        },
+    ),
+    "stretch": (
+        "RUN OUT.npz",
+        {
+            "neighbors": Effect("--neighbors 6", "out"),
+            "dimensions": Effect("--dimensions 1", "out"),
+            "debug": traced("NOWHERE OUT.npz"),
+        },
+    ),
+    "features": (
+        "RUN",
+        {
+            "groups": Effect("--groups FOLDER/labels.npy", "said"),
+            "top": Effect("--top 1", "said"),
+            "seed": Unchanged("--seed 1", "derivatives agree at every point", "said"),
+            "as_json": Effect("--json", "said"),
+            "debug": traced("NOWHERE"),
         },
     ),
     "report": (
@@ -165,6 +191,7 @@ TABLES = {
             "labels": Effect("--labels FOLDER/labels.npy", "texts"),
             "title": Effect("--title Mammals", "texts"),
             "note": Effect("--note Reptiles", "texts"),
+            "positions": Effect("--positions FOLDER/start.npy", "map"),
             "sampled": Effect("--sampled 0", "texts"),
             "tiles": Effect("--tiles OUT.tiles", "folders", instead="RUN"),
             "axes": Effect("--axes 2 1", "tiles", instead="RUN --tiles OUT.tiles"),
@@ -197,8 +224,8 @@ TABLES = {
     "landmarks": (
         "POINTS --methods random --landmarks 20 --json",
         {
-            "methods": Effect("--methods spread", "qualities"),
-            "n_landmarks": Effect("--landmarks 15", "qualities"),
+            "methods": Effect("--methods spread", "qualities", instead="POINTS --landmarks 20 --json"),
+            "n_landmarks": Effect("--landmarks 15", "qualities", instead="POINTS --methods random --json"),
             "seeds": Effect("--seed 1", "qualities"),
             "n_sampled": Effect("--sampled 40", "qualities"),
             "sigma": Effect("--sigma 0.5", "qualities"),
@@ -244,6 +271,24 @@ TABLES = {
             "wait": RUNNING["wait"],
             "quiet": Effect("--quiet", "rows"),
             "debug": traced("NOWHERE NEW"),
+        },
+    ),
+    "doubt": (
+        "DESCENT",
+        {
+            "labels": Effect("--labels FOLDER/labels.npy", "said"),
+            "assignments": Effect("--set doubt.null_points=40", "said"),
+            "as_json": Effect("--json", "objects"),
+            "scheduler": Effect("--scheduler nowhere", "status"),
+            "workers": Unchanged("--workers 2", RESOURCE, "said"),
+            "memory": (
+                Effect("--memory 1MB", "status", instead="DESCENT"),
+                Unchanged("--memory 3GB", RESOURCE, "said"),
+            ),
+            "tls": RUNNING["tls"],
+            "wait": RUNNING["wait"],
+            "quiet": (Effect("--quiet", "silent"), Unchanged("--quiet", "the reading is what was asked for", "said")),
+            "debug": traced("NOWHERE"),
         },
     ),
     "tune": (
@@ -302,6 +347,8 @@ def folder(tmp_path_factory):
     sm.LaplacianEigenmaps(store=here / "other", perplexity=3, **given).fit(POINTS)
     sm.LaplacianEigenmaps(store=here / "run", **given).fit(POINTS)
     sm.ElasticEmbedding(max_iter=3, store=here / "descent", **given).fit(POINTS)
+    doubted = {"doubt.measured": True, "doubt.null_points": 0}
+    sm.ElasticEmbedding(max_iter=3, store=here / "doubted", settings=doubted, **given).fit(POINTS)
     crowded = np.concatenate([POINTS, np.repeat(POINTS[:1], 12, axis=0)])  # copies are equally near: saturated
     sm.LaplacianEigenmaps(perplexity=4, store=here / "poor", **given).fit(crowded)
     return here
@@ -327,8 +374,10 @@ class Seen:
             "out": lambda: {path.name: path.read_bytes() for path in sorted(self.place.glob("out*"))},
             "folders": lambda: sorted(path.name for path in self.place.iterdir()),
             "texts": lambda: texts_of((self.place / "out.html").read_text()),
+            "map": lambda: re.findall(r'id="map-[^>]*>([^<]*)<', (self.place / "out.html").read_text()),
             "tiles": lambda: (self.place / "out.tiles" / "index.html").read_text(),
             "rows": lambda: len(self.said.splitlines()),
+            "silent": lambda: self.told == "",
             "objects": lambda: {self.said.lstrip()[:1], self.told.lstrip()[:1]} & {"{", "["} != set(),
             "traceback": lambda: "Traceback" in self.told,
             "waits": lambda: "waiting up to" in self.told,
@@ -359,7 +408,7 @@ class Caller:
         place = self.place / str(self.calls)
         place.mkdir()
         run = place / "run"
-        given = next((name for name in ("DESCENT", "POOR") if name in words), "RUN")
+        given = next((name for name in ("DESCENT", "POOR", "DOUBTED") if name in words), "RUN")
         if "NOWHERE" not in words:
             shutil.copytree(self.folder / given.lower(), run)
         places = {

@@ -86,6 +86,19 @@ TABLES = [
         distances=DISTANCES, perplexity=3.0, indices=NEAR,
     ),
     dictionary(
+        sm.determinantal_draw,
+        {"kernel": Row(np.exp(-ALL)), "n_drawn": Row(4), "exponent": Row(0.0), "random_state": Row(1)},
+        kernel=np.exp(-(ALL**2)), n_drawn=6,
+    ),
+    dictionary(
+        sm.grow_landmarks,
+        {
+            "points": Row(X[::-1] ** 2), "W": Row(OTHER_W), "reference": Row(OTHER_MAP), "angle": Row(2.0),
+            "batch": Row(20), "most": Row(50), "n_neighbors": Row(3), "random_state": Row(1),
+        },
+        points=X, W=W, reference=MAP, batch=30, most=60,
+    ),
+    dictionary(
         sm.gaussian_affinities,
         {
             "distances": Row(DISTANCES**2), "sigma": Row(0.3), "neighbor": Row(2),
@@ -93,7 +106,33 @@ TABLES = [
         },
         distances=DISTANCES,
     ),
-    dictionary(sm.self_tuning_affinities, {"distances": Row(DISTANCES**2), "neighbor": Row(2)}, distances=DISTANCES),
+    dictionary(
+        sm.self_tuning_affinities, {"distances": Row(DISTANCES**2), "neighbor": Row(2), "indices": Row(NEAR)},
+        distances=DISTANCES,
+    ),
+    dictionary(
+        sm.affinity_order,
+        {
+            "distances": Row(DISTANCES[::-1]), "method": Row("raster"),
+            "indices": Row(NEAR[:, ::-1], {"method": "mst"}),
+            "kappa": Row(1), "image_columns": Row(3, {"method": "raster"}),
+            "random_state": Row(1, {"method": "random"}),
+        },
+        distances=DISTANCES, indices=NEAR,
+    ),
+    dictionary(
+        sm.affinities_in_order,
+        {
+            "distances": Row(DISTANCES**2), "order": Row(np.full(len(DISTANCES), -1), changes="iterations"),
+            "perplexity": Row(4.0), "solver": Row("bisection", changes="iterations"), "tol": Row(0.1),
+        },
+        distances=DISTANCES, perplexity=3.0, order=np.arange(len(DISTANCES)) - 1,
+    ),
+    dictionary(
+        sm.order_lengths,
+        {"order": Row(np.full(N, -1)), "beta": Row(np.arange(N) + 2.0), "points": Row(2 * X)},
+        order=np.arange(N) - 1, beta=np.arange(N) + 1.0, points=X,
+    ),
     dictionary(
         sm.landmark_features,
         {"points": Row(X[::-1]), "landmarks": Row(X[LANDMARKS] + 1), "eta": Row(1.0), "geometry": Row("hellinger")},
@@ -101,7 +140,10 @@ TABLES = [
     ),
     dictionary(
         sm.landmark_weights,
-        {"points": Row(X[::-1]), "landmarks": Row(X[LANDMARKS] + 1), "n_neighbors": Row(3)},
+        {
+            "points": Row(X[::-1]), "landmarks": Row(X[LANDMARKS] + 1), "n_neighbors": Row(3), "tolerance": Row(0.9),
+            "radius": Row(1.0),
+        },
         points=X, landmarks=X[LANDMARKS],
     ),
     dictionary(
@@ -127,9 +169,17 @@ TABLES = [
         {
             "embedding": Row(OTHER_MAP), "W": Row(OTHER_W), "method": Row("s-sne"), "strength": Row(0.5),
             "repulsion": Row("grid", least=1e-7), "tolerance": Row(0.4, {"repulsion": "barnes-hut"}),
-            "sample_weight": Row(WEIGHTS),
+            "sample_weight": Row(WEIGHTS), "dof": Row(0.5, {"method": "t-sne"}),
         },
         embedding=MAP, W=W, strength=1.0,
+    ),
+    dictionary(
+        sm.objective_of_pairs,
+        {
+            "embedding": Row(OTHER_MAP), "W": Row(OTHER_W), "pair_weights": Row(OTHER_W), "method": Row("t-ee"),
+            "strength": Row(0.5),
+        },
+        embedding=MAP, W=W, pair_weights=W, strength=1.0,
     ),
     dictionary(sm.reduce_laplacian, {"W": Row(OTHER_W), "Z": Row(OTHER_Z)}, W=W, Z=Z),
     dictionary(
@@ -210,7 +260,37 @@ TABLES = [
             },
             points=X, embedding=X[:, :2] ** 2,
         )
-        for measure in (sm.measures.neighbor_preservation, sm.measures.trustworthiness)
+        for measure in (
+            sm.measures.neighbor_preservation, sm.measures.trustworthiness, sm.measures.continuity,
+            sm.measures.density_correlation,
+        )
+    ),
+    *(
+        dictionary(
+            measure,
+            {
+                "points": Row(X[::-1]), "embedding": Row(OTHER_MAP), "metric": METRIC, "n_sampled": Row(30),
+                "random_state": Row(1, {"n_sampled": 30}),
+            },
+            points=X, embedding=X[:, :2] ** 2,
+        )
+        for measure in (sm.measures.triplet_accuracy, sm.measures.distance_correlation)
+    ),
+    dictionary(
+        sm.measures.center_triplet_accuracy,
+        {
+            "points": Row(X[::-1]), "embedding": Row(OTHER_MAP), "labels": Row(OTHER_LABELS), "n_sampled": Row(30),
+            "random_state": SEED_OF_SAMPLE,
+        },
+        points=X, embedding=X[:, :2] ** 2, labels=LABELS,
+    ),
+    dictionary(
+        sm.measures.silhouette,
+        {
+            "embedding": Row(OTHER_MAP), "labels": Row(OTHER_LABELS), "n_sampled": Row(30),
+            "random_state": SEED_OF_SAMPLE,
+        },
+        embedding=MAP, labels=LABELS,
     ),
     dictionary(
         sm.measures.recall,
@@ -288,6 +368,7 @@ ELSEWHERE = {
     sm.knn_graph: "test_effects.py, as an estimator",
     sm.append: "test_effects_of_commands.py, as a command",
     sm.transform: "test_effects_of_commands.py, as a command",
+    sm.continue_eigenvectors: "tests/methods/landmark_graph/test_interface.py, by NumPy",
     sm.open_run: "every table reads runs by it",
 }  # fmt: skip
 TOLD = {"seconds", "memory", "store"}  # of a result: what it took

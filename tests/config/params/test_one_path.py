@@ -14,6 +14,7 @@ ESTIMATORS = {
     "kernel-pca": sm.LandmarkKernelPCA,
     "locally-linear-embedding": sm.LandmarkLLE,
     "isomap": sm.LandmarkIsomap,
+    "combined-isomap": sm.CombinedIsomap,
     **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()},
 }
 

@@ -12,12 +12,12 @@ from distributed import Client, LocalCluster, get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import key_split
 
+from scalemani.config.limits import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.engine.graph import TaskGraph
 from scalemani.engine.memory_model import Batch, Memory
 from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as module
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import ConfigError, StoreError, WorkersLostError
 
 GIGABYTE = 10**9

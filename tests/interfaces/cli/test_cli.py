@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from scalemani.config.units import format_bytes
 from scalemani.runs.opened import open_run
 
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
@@ -67,6 +68,16 @@ def test_info_says_parameters_and_records_also_as_json(scalemani, folder):
     assert all(record["seconds"] >= 0 and record["peak_memory"] > 0 for record in summary["stages"].values())
 
 
+def test_info_says_what_an_unfinished_run_comes_to(scalemani, folder, tmp_path):
+    assert json.loads(scalemani("info", folder / "run", "--json")[1])["next_stage"] is None
+    assert "unfinished" not in scalemani("info", folder / "run")[1]
+    assert scalemani("stage", "points", folder / "roll.npy", tmp_path / "run", *SMALL)[0] == 0
+    said = scalemani("info", tmp_path / "run")[1]
+    (line,) = (line for line in said.splitlines() if line.startswith("unfinished: "))
+    assert re.match(r"unfinished: 1 of \d+ stages are complete, partition is next; .* resumes the run$", line)
+    assert json.loads(scalemani("info", tmp_path / "run", "--json")[1])["next_stage"] == "partition"
+
+
 def test_plan_shows_what_is_done_and_what_it_would_take(scalemani, folder, tmp_path):
     status, output, _ = scalemani("plan", folder / "roll.npy", folder / "run", *SMALL)
     assert status == 0
@@ -80,6 +91,29 @@ def test_plan_shows_what_is_done_and_what_it_would_take(scalemani, folder, tmp_p
     fresh = scalemani("plan", folder / "roll.npy", tmp_path / "new", *SMALL)[1]
     assert all(line.endswith(" -") for line in fresh.splitlines()[2:-1])
     assert not (tmp_path / "new").exists()
+
+
+def test_a_plan_as_json_has_the_facts_of_the_printed_one(scalemani, folder, tmp_path):
+    for run in (folder / "run", tmp_path / "new"):
+        arguments = ("plan", folder / "roll.npy", run, *SMALL)
+        printed, facts = (scalemani(*arguments, *more)[1] for more in ((), ("--json",)))
+        facts = json.loads(facts)
+        rows = {line.split()[0]: line for line in printed.splitlines()[2:-1]}
+        assert list(rows) == [one["stage"] for one in facts["stages"]]
+        for one in facts["stages"]:
+            line = rows[one["stage"]]
+            seconds = "-" if one["seconds"] is None else f"{one['seconds']:.1f}"
+            assert (line.split()[1], line.split()[-2:]) == (one["key"], [str(one["at_once"]), seconds])
+            assert one["missing"] in line
+            assert one["complete"] == ("complete" in line)
+            assert f"{format_bytes(one['memory'])} " in line
+            assert f"{format_bytes(one['disk'])} " in line
+        assert f"up to {format_bytes(facts['disk'])} to write" in printed
+        assert facts["solver"] in printed
+        assert (facts["method"], facts["dimensions"]["n_points"]) == ("laplacian-eigenmaps", 2000)
+        assert (facts["seconds"] == 0) == ("about 0.0 s to do" in printed)
+    status, _, errors = scalemani(*arguments, "--json", "--explain", "neighbors")
+    assert (status, "leave out one of the two" in errors) == (2, True)
 
 
 def test_stages_run_one_by_one_give_the_run(scalemani, folder, tmp_path):
@@ -127,6 +161,7 @@ def test_labels_are_judged_where_they_are_classes(scalemani, folder):
     found = scalemani(*arguments, folder / "classes.txt")[1].splitlines()[-1]
     assert "of 2000 points have the label of their nearest neighbour in the embedding" in found
     assert float(found.split()[0]) > 0.9
+    assert scalemani(*arguments, folder / "classes.txt", "--quiet") == (0, f"{found}\n", "")
     assert "labels are values, not classes" in scalemani(*arguments, folder / "roll.labels.npy")[1]
 
 

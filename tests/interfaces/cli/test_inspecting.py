@@ -55,8 +55,8 @@ def test_doctor_says_versions_memory_and_disk(scalemani, tmp_path):
     [
         ("processors", {"usable": 2}, "2 of 8 processors may be used"),
         ("processors", {"load": 9.0}, "others are at work"),
-        ("memory", {"usable": 2**32}, "allows 4.00 GiB of 16.00 GiB"),
-        ("memory", {"free": 2**30}, "only 1.00 GiB of memory are free"),
+        ("memory", {"usable": 2**32}, "allows 4.29 GB of 17.18 GB"),
+        ("memory", {"free": 2**30}, "only 1.07 GB of memory are free"),
         ("disk", {"filesystem": "nfs4"}, "network file system"),
         ("disk", {"free": 10**9}, "are free for runs"),
         ("temporary files", {"filesystem": "tmpfs"}, "temporary files are in memory"),

@@ -4,9 +4,11 @@ import inspect
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import typer
 
 from scalemani.datasets import generator
+from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.commands import app
 from scalemani.interfaces.cli.tuning import TuningOptions
 
@@ -37,3 +39,16 @@ def test_the_help_says_what_a_budget_means_on_a_cluster():
         "with the address of a scheduler, workers have limits of their own: dask worker --memory-limit"
         in shown["memory"]
     )
+
+
+def test_an_option_of_one_value_that_is_given_twice_is_refused():
+    def given(command: str, *words: str) -> dict[str, object]:
+        return COMMANDS[command].make_context(command, list(words)).params
+
+    for words in (("--exclude", "a", "--exclude", "b"), ("--exclude=a", "--quiet", "--exclude=a")):
+        with pytest.raises(ConfigError, match=r"^--exclude is given 2 times, and one of them is used: give it once$"):
+            given("embed", "points.npy", "run", *words)
+    with pytest.raises(ConfigError, match=r"^--labels is given 3 times"):
+        given("measure", "run", *("--labels", "a") * 3)
+    twice = given("embed", "points.npy", "run", "--set", "a.b=1", "--set", "c.d=2", "--quiet", "--quiet")
+    assert [*twice["assignments"]] == ["a.b=1", "c.d=2"]

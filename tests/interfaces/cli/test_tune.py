@@ -41,6 +41,13 @@ def test_the_table_has_a_line_a_cell_and_says_which_is_best(done):
     assert "cell 12 of 12" in done.stderr
 
 
+def test_a_quiet_command_prints_the_table_and_no_progress(done, folder, scalemani):
+    files = folder / "points.npy", folder / "run", f"--labels={folder / 'classes.npy'}"
+    status, output, errors = scalemani("tune", *files, *FIXED, *LISTS, "--quiet")
+    assert (status, "cell 12 of 12" in errors) == (0, False)
+    assert "best: label-accuracy " in output
+
+
 def test_the_files_beside_it_are_the_table_and_a_picture(done, folder):
     with (folder / "run" / "tuning" / "tuning.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -18,9 +18,18 @@ def test_a_model_without_the_folder_of_its_run_says_what_is_gone_and_what_to_do(
     expected, stored = model.transform(POINTS[:3]), pickle.dumps(model)
     np.testing.assert_array_equal(pickle.loads(stored).transform(POINTS[:3]), expected)
     shutil.rmtree(tmp_path / "run")
-    for use in (lambda gone: gone.transform(POINTS[:3]), lambda gone: gone.run_):
-        with pytest.raises(StoreError, match=r"no folder .*run\. Copy it there with the model, or fit without store"):
+    for use, kind in ((lambda gone: gone.transform(POINTS[:3]), StoreError), (lambda gone: gone.run_, AttributeError)):
+        with pytest.raises(kind, match=r"no folder .*run\. Copy it there with the model, or fit without store"):
             use(pickle.loads(stored))
+
+
+def test_notebooks_show_models_without_a_graph_and_models_whose_run_is_gone(tmp_path):
+    model = sm.LandmarkPCA(n_landmarks=20, store=tmp_path / "run").fit(POINTS)
+    assert not hasattr(model, "graph_")
+    assert "LandmarkPCA" in model._repr_html_()
+    shutil.rmtree(tmp_path / "run")
+    assert not hasattr(model, "run_")
+    assert "LandmarkPCA" in model._repr_html_()
 
 
 def test_entries_of_settings_are_set_one_by_one():

@@ -51,6 +51,7 @@ def test_exact_is_brute_force_whatever_holds_the_points(normal, tmp_path, kind):
     assert isinstance(graph.indices, np.ndarray if kind == "numpy" else zarr.Array)
     assert isinstance(graph.distances, np.ndarray if kind == "numpy" else zarr.Array)
     indices, distances = brute_force(normal, 15)
+    assert len(graph.indices) == len(normal)
     np.testing.assert_array_equal(graph.indices[...], indices)
     np.testing.assert_allclose(graph.distances[...], distances, rtol=1e-14)
     assert graph.distances.dtype == np.float64
@@ -128,10 +129,10 @@ def test_few_points_have_graphs_too(n_points, k):
     ("given", "message"),
     [
         ({"n_neighbors": 40}, r"N=40 points, need more than n_neighbors \(k=40\)"),
-        ({"n_neighbors": 0}, "neighbors.n_neighbors must be >= 1"),
-        ({"n_neighbors": 2.5}, "neighbors.n_neighbors"),
+        ({"n_neighbors": 0}, "^n_neighbors must be >= 1"),
+        ({"n_neighbors": 2.5}, "^n_neighbors must be"),
         ({"n_neighbors": 5, "method": "brute"}, "'exact'"),
-        ({"n_neighbors": 5, "recall": 1.5}, "neighbors.recall"),
+        ({"n_neighbors": 5, "recall": 1.5}, "^recall must be"),
         ({"n_neighbors": 5, "random_state": "x"}, "random_state must be an integer"),
     ],
 )
@@ -168,3 +169,34 @@ def test_a_query_that_cannot_be_answered_is_refused(normal, tmp_path):
         graph.query(normal[:3, :5])
     with pytest.raises(DataError, match="NaN"):
         graph.query(np.full((3, 6), np.nan))
+
+
+def test_the_graph_of_a_run_and_of_an_estimator_is_that_of_knn_graph(normal, tmp_path):
+    points = normal[:400]
+    model = sm.LaplacianEigenmaps(n_neighbors=9, n_landmarks=50, store=tmp_path / "run").fit(points)
+    expected = sm.knn_graph(points, 9)
+    for graph in (model.graph_, sm.open_run(tmp_path / "run").graph):
+        assert isinstance(graph, sm.KnnGraph)
+        assert graph.recall == 1.0
+        np.testing.assert_array_equal(np.asarray(graph.indices), expected.indices)
+        mask = np.arange(400) % 7 == 3
+        of_rows = 7, -1, np.int64(3), [5, 1, 5], np.array([[399, 0], [-2, 200]]), mask, [], slice(5, 1, -2), ...
+        of_columns = (7, 2), (slice(3, 9), 0), ([4, 2], [1, 8]), (mask, slice(None, 3)), slice(2, 9, 3)
+        for rows in of_rows + of_columns:
+            np.testing.assert_array_equal(graph.distances[rows], expected.distances[rows])
+        with pytest.raises(IndexError, match="400"):
+            graph.indices[400]
+        indices, distances = graph  # as the two tables that it is
+        assert indices.shape == distances.shape == (400, 9)
+        found = graph.query(points[:30], 4)
+        np.testing.assert_array_equal(found.indices, np.c_[np.arange(30), brute_force(points, 3)[0][:30]])
+    without_store = sm.LaplacianEigenmaps(n_neighbors=9, n_landmarks=50).fit(points)
+    with pytest.raises(AttributeError, match="give store=FOLDER"):
+        _ = without_store.graph_
+
+
+def test_the_graph_of_lists_that_were_passed_answers_no_query(normal, tmp_path):
+    lists = sm.knn_graph(normal[:300], 20)
+    sm.LaplacianEigenmaps(metric="precomputed", n_landmarks=50, store=tmp_path / "run").fit(lists)
+    with pytest.raises(ConfigError, match="has precomputed neighbors: query takes a run of points"):
+        sm.open_run(tmp_path / "run").graph.query(normal[:3])

@@ -233,7 +233,7 @@ def test_neighbours_that_are_given_bound_the_perplexity_that_is_not(points, tmp_
         ({"n_landmarks": 31}, "n_landmarks must be at most N=30"),
         ({"n_landmarks": 2.5}, "n_landmarks"),
         ({"n_neighbors": 30}, "need more than n_neighbors"),
-        ({"n_neighbors": 0}, "neighbors.n_neighbors"),
+        ({"n_neighbors": 0}, "^n_neighbors must be"),
         ({"perplexity": 30}, "perplexity must be < n_neighbors"),
         ({"perplexity": 1.0}, "perplexity must be > 1"),
         ({"perplexity": float("nan")}, "perplexity must be"),

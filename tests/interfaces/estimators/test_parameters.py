@@ -22,10 +22,11 @@ ESTIMATORS = [one for name in sm.__all__ if inspect.isclass(one := getattr(sm, n
 
 def test_settings_are_kept_as_given_and_travel_with_the_estimator():
     settings = {"layout.exaggerated_iterations": 5}
-    model = sm.TSNE(perplexity=5, max_iter=12, exaggeration=4.0, learning_rate="auto", settings=settings)
+    numbers = {"early_exaggeration": 4.0, "exaggeration": 1, "learning_rate": "auto"}
+    model = sm.TSNE(perplexity=5, max_iter=12, settings=settings, **numbers)
     assert model.get_params()["settings"] is settings
     assert model.learning_rate == "auto"
-    expected = sm.TSNE(perplexity=5, max_iter=12, exaggeration=4.0, settings=settings).fit(ROWS)
+    expected = sm.TSNE(perplexity=5, max_iter=12, early_exaggeration=4.0, settings=settings).fit(ROWS)
     for same in (model, clone(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(same.fit(ROWS).embedding_, expected.embedding_)
     assert settings == {"layout.exaggerated_iterations": 5}
@@ -88,7 +89,7 @@ def test_divergences_have_the_name_they_have_in_scikit_learn():
         ("TSNE", {"perplexty": 3}, r"^perplexty is no argument of TSNE: did you mean 'perplexity'"),
         ("TSNE", {"recall": 0.9}, r"^recall is no argument of TSNE: settings=\{'neighbors.recall': ...\}$"),
         ("TSNE", {"jitter": 1}, r"settings=\{'affinities.jitter': ...\} or settings=\{'layout.jitter': ...\}$"),
-        ("LandmarkPCA", {"early_exaggeration": 5}, r"no argument of LandmarkPCA: .*allowed: .*n_landmarks"),
+        ("LandmarkPCA", {"min_dist": 5}, r"no argument of LandmarkPCA: .*allowed: .*n_landmarks"),
         ("KNeighborsTransformer", {"n_probes": 5}, r"settings=\{'neighbors.n_probes': ...\}$"),
         ("LandmarkFeatures", {"metod": "gp"}, "did you mean 'method'"),
     ],
@@ -96,6 +97,19 @@ def test_divergences_have_the_name_they_have_in_scikit_learn():
 def test_a_name_that_is_no_argument_is_answered_with_the_setting(estimator, given, words):
     with pytest.raises(TypeError, match=words):
         getattr(sm, estimator)(**given)
+
+
+def test_a_name_that_cannot_be_set_is_answered_with_the_setting():
+    for name, words in (
+        ("recall", r"^Invalid parameter 'recall' for estimator KNeighborsTransformer: settings=\{'neighbors.recall'"),
+        ("neighbors__recall", r"settings=\{'neighbors.recall': ...\}$"),
+        ("n_neighbours", "did you mean 'n_neighbors'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sm.KNeighborsTransformer().set_params(**{name: 0.99})
+    assert sm.KNeighborsTransformer().set_params(settings__neighbors__recall=0.99).settings == {
+        "neighbors.recall": 0.99
+    }
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

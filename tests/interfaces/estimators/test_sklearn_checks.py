@@ -34,6 +34,10 @@ OF_RESULTS = {
     "check_parameters_default_constructible",
     "check_transformer_general",
 }
+# Sparse matrices are opened as sparse arrays are, and all that follows reads rows of one type: one estimator of each
+# class that opens points takes them.
+OF_MATRICES = "check_estimator_sparse_matrix"
+OPEN_POINTS = ("KNeighborsTransformer", "LandmarkFeatures", "LandmarkPCA", "LaplacianEigenmaps")
 
 
 def checks() -> Iterator[Any]:
@@ -41,6 +45,8 @@ def checks() -> Iterator[Any]:
     for estimator in (*ESTIMATORS, *(getattr(sm, name)(max_iter=20) for name in NAMES)):
         name = type(estimator).__name__
         for same, check in estimator_checks_generator(estimator):
+            if check.func.__name__ == OF_MATRICES and name not in OPEN_POINTS:
+                continue
             said = ", ".join(f"{key}={value}" for key, value in check.keywords.items())
             if name not in NAMES or (check.func.__name__ in OF_RESULTS and not said):
                 yield pytest.param(same, check, id=f"{name}-{check.func.__name__}{said and f'({said})'}")

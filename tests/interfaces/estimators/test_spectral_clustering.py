@@ -111,7 +111,8 @@ def test_new_points_join_the_cluster_they_lie_in(tmp_path):
     assert clustering_error(both, truth) <= 0.01
     assert model.predict(np.empty((0, 4))).shape == (0,)
     np.testing.assert_allclose(model.transform(points[landmarks]), model.embedding_[landmarks], atol=1e-9)
-    np.testing.assert_array_equal(assign(unit_rows(model.transform(points)), model._centers)[0], model.predict(points))
+    columns = model.transform(points)[:, : model._centers.shape[1]]
+    np.testing.assert_array_equal(assign(unit_rows(columns), model._centers)[0], model.predict(points))
 
 
 def test_a_model_with_a_store_has_its_run_whatever_was_run_there_since(tmp_path):
@@ -149,8 +150,8 @@ def test_one_cluster_and_as_many_as_points():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n_clusters": 0}, "clustering.n_clusters must be >= 1"),
-        ({"n_clusters": 2.0}, "clustering.n_clusters"),
+        ({"n_clusters": 0}, "^n_clusters must be >= 1"),
+        ({"n_clusters": 2.0}, "^n_clusters must be"),
         ({"n_clusters": 31}, "n_clusters must be at most"),
         ({"n_clusters": 21, "n_landmarks": 20, "n_components": 4}, "n_clusters must be at most"),
         ({"n_clusters": 3, "settings": {"clustering.n_restarts": 0}}, "clustering.n_restarts must be >= 1"),

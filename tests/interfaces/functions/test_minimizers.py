@@ -16,6 +16,7 @@ from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
 from scalemani.stages import layout
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from tests.config.params.effects import stored_pairs
 
 
 def random_affinities(n_points=40, seed=0):
@@ -121,20 +122,26 @@ def test_a_descent_that_runs_out_of_iterations_says_so_unless_it_was_to_go_to_th
 
 
 def test_a_number_that_cannot_act_is_told_of():
-    with pytest.warns(ScalemaniWarning, match="layout.momentum=0.5 has no effect: it takes layout.direction momentum"):
+    with pytest.warns(ScalemaniWarning, match="layout.momentum=0.5 has no effect: it takes direction momentum"):
         sm.minimize(random_affinities(), settings={"layout.momentum": 0.5})
 
 
 # Values that no default is; repulsion by trees unless it is what changes, since exact sums have no tolerance.
 CHANGED = {
-    "strength": 0.5, "learning_rate": 0.02, "momentum": 0.5, "exaggerated_momentum": 0.6, "exaggeration": 3.0,
+    "strength": 0.5, "learning_rate": 0.02, "momentum": 0.5, "exaggerated_momentum": 0.6, "early_exaggeration": 3.0,
     "exaggerated_iterations": 7, "start_deviation": 0.3, "homotopy": 2, "max_iterations": 3, "converged": 1e-9,
     "window": 7, "repulsion": "exact", "tolerance": 1e-2, "schedule": 6, "kappa": 2, "pairs": 1, "doubled_for": 0.5,
+    "late_exaggeration": 2.0, "dof": 0.5, "renewal": 3, "measured_rate": True, "pair_weights": stored_pairs(60),
 }  # fmt: skip
 ALL_PARAMETERS = {f"layout.{name}": value for name, value in CHANGED.items()}
 # Curvature is negative where a descent of SNE starts, so that L-BFGS learns from no step; what has exact sums alone has
-# them as "auto" too.
-UNSEEN = {"sne": {"layout.pairs"}, "epanechnikov-ee": {"layout.repulsion"}}
+# them as "auto" too; trees refuse other degrees of freedom than one.
+UNSEEN = {
+    "sne": {"layout.pairs"},
+    "epanechnikov-ee": {"layout.repulsion"},
+    "t-sne": {"layout.dof"},
+    "t-ee": {"layout.dof"},
+}
 
 
 @pytest.mark.parametrize("direction", ["auto", "momentum"])
@@ -162,7 +169,7 @@ def test_each_number_of_a_descent_changes_its_result_or_is_told_of_or_refused(me
     changed, idle = set(), set()
     for name in NUMBERS:
         found, told = descended(name)
-        if any(f"{name}={ALL_PARAMETERS[name]} has no effect: it takes layout." in words for words in told):
+        if any(f"{name}={ALL_PARAMETERS[name]} has no effect: it takes " in words for words in told):
             idle.add(name)
         if found is not None and not np.array_equal(found.embedding, plain.embedding):
             changed.add(name)
@@ -187,7 +194,7 @@ def test_each_number_of_a_descent_changes_its_result_or_is_told_of_or_refused(me
         ({"settings": {"layout.init": "pca"}}, ConfigError, "settings has no 'layout.init'"),
         ({"settings": {"layout.strength": -1.0}}, ConfigError, "layout.strength"),
         ({"settings": [1.0]}, ConfigError, "settings takes values by the names of --set"),
-        ({"settings": {"layout.exaggeration": 4.0}}, ConfigError, "layout.exaggeration=4.0 has no effect"),
+        ({"settings": {"layout.early_exaggeration": 4.0}}, ConfigError, "layout.early_exaggeration=4.0 has no effect"),
         ({"settings": {"layout.repulsion": "grid"}, "n_components": 4}, ConfigError, "in 2 or 3 dimensions"),
         (
             {"init": np.eye(40, 2), "settings": {"layout.start_deviation": 2.0}},
@@ -207,7 +214,7 @@ def test_clusters_narrower_than_any_rule_was_measured_on_are_summed_as_finely_as
     start = np.repeat(draws.uniform(-150, 150, (300, 2)), 20, axis=0) + draws.normal(0, 3e-3, (6000, 2))
     first = np.arange(6000).reshape(300, 20)[:, :-1].ravel()
     half = sp.csr_matrix((np.ones(len(first)), (first, first + 1)), shape=(6000, 6000))
-    numbers = {"learning_rate": 1.0, "exaggeration": 1.0, "converged": 0.0, "tolerance": 1e-2}
+    numbers = {"learning_rate": 1.0, "early_exaggeration": 1.0, "converged": 0.0, "tolerance": 1e-2}
     errors = []
     for iterations in (49, 60):  # errors are looked at after 50
         settings = {f"layout.{name}": value for name, value in {**numbers, "max_iterations": iterations}.items()}

@@ -12,6 +12,7 @@ KERNELS = {
     "student": (lambda t: 1 / (1 + t), lambda t: -((1 + t) ** -2)),
     "gaussian": (lambda t: np.exp(-t), lambda t: -np.exp(-t)),
     "epanechnikov": (lambda t: np.maximum(0, 1 - t), lambda t: -1.0 * (t < 1)),
+    2.0: (lambda t: (1 + t / 2) ** -2, lambda t: -((1 + t / 2) ** -3)),
 }
 
 
@@ -35,8 +36,10 @@ def test_exact_repulsion_is_the_sum_over_all_other_points(kernel, n_dims):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "method"), [("student", "grid"), ("student", "barnes-hut"), ("gaussian", "fgt"), ("gaussian", "grid")]
-)
+    ("kernel", "method"),
+    [("student", "grid"), ("student", "barnes-hut"), ("gaussian", "fgt"), ("gaussian", "grid"), (0.1, "grid"),
+     (0.5, "grid"), (2.0, "grid"), (10.0, "grid"), (100.0, "grid")],
+)  # fmt: skip
 def test_approximate_repulsion_meets_its_tolerance(kernel, method):
     positions = np.random.default_rng(1).normal(size=(3000, 2)) * 5
     _, exact = repulsion(positions, kernel, "exact")
@@ -134,6 +137,31 @@ def test_objectives_that_cannot_be_evaluated(changed, error, message):
     given = {"embedding": [[0.0], [1.0], [3.0]], "W": np.ones((3, 3)) - np.eye(3), **changed}
     with pytest.raises(error, match=message):
         objective(**given)
+
+
+@pytest.mark.parametrize("dof", [0.5, 1, 2, 10])
+@pytest.mark.parametrize("method", ["t-sne", "t-ee"])
+def test_objectives_of_any_degrees_of_freedom_are_their_formula(method, dof):
+    draws = np.random.default_rng(4)
+    positions, weights = draws.normal(size=(40, 2)) * 3, draws.uniform(size=(40, 40)) ** 4
+    weights += weights.T
+    np.fill_diagonal(weights, 0.0)
+    differences = positions[:, None] - positions
+    base = 1 + (differences**2).sum(axis=2) / dof
+    kernel = base**-dof - np.eye(40)
+    p, strength = (weights / weights.sum(), 1.0) if method == "t-sne" else (weights, 0.2)
+    push, total = (np.log(kernel.sum()), kernel.sum()) if method == "t-sne" else (kernel.sum(), 1.0)
+    expected = (4 * (p - strength * kernel / total) / base)[:, :, None] * differences
+    for sums in ("exact", "grid"):
+        value, gradient = objective(positions, weights, method, strength, sums, 1e-5, dof=dof)
+        assert value == pytest.approx(-(p * np.log(kernel + np.eye(40))).sum() + strength * push, rel=1e-6)
+        np.testing.assert_allclose(
+            gradient, expected.sum(axis=1), rtol=0, atol=1e-5 * np.abs(expected.sum(axis=1)).max()
+        )
+    if dof == 1:
+        plain = objective(positions, weights, method, strength, "grid", 1e-5)
+        assert plain[0] == value
+        assert np.array_equal(plain[1], gradient)
 
 
 def test_the_objective_is_attraction_and_strength_times_repulsion():

@@ -1,11 +1,14 @@
 """`scalemani measure`: what it says of a run is what measures of the same arrays in memory say."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 
 import scalemani as sm
@@ -20,6 +23,9 @@ from scalemani.runs.walk import run
 
 PIXELS, NAMES = load_digits(return_X_y=True)
 DIGITS = (PIXELS + 0.01 * np.random.default_rng(0).normal(size=PIXELS.shape)).astype(np.float32)  # no ties
+
+
+NEAR, FAR = ("trustworthiness", "neighbor_preservation"), ("triplet_accuracy", "distance_correlation")
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +52,25 @@ def test_of_all_points_it_says_what_measures_in_memory_say(folder):
         "neighbor_preservation": sm.measures.neighbor_preservation(DIGITS, positions, 10, **every),
         "1-nn accuracy": sm.measures.knn_accuracy(positions, NAMES, 1, **every),
         "10-nn accuracy": sm.measures.knn_accuracy(positions, NAMES, 10, **every),
+        "silhouette": sm.measures.silhouette(positions, NAMES, **every),
     }
     for name, measure in expected.items():
         assert found[name].value == pytest.approx(measure.value, rel=1e-9), name
         assert (found[name].error, found[name].n_sampled) == (0.0, len(DIGITS)), name
     assert 0.5 < found["recall"].value < 1
+    ranked = np.argsort(squareform(pdist(positions)), axis=1).argsort(axis=1)
+    excess = [np.maximum(ranked[row, near] - 10, 0).sum() for row, near in enumerate(graph[:, :10])]
+    expected_continuity = 1 - 2 * np.sum(excess) / (len(DIGITS) * 10 * (2 * len(DIGITS) - 31))
+    assert found["continuity"].value == pytest.approx(expected_continuity, abs=2e-4)  # positions tie
+    for name in ("triplet_accuracy", "distance_correlation"):  # samples of pairs, in the same order
+        assert found[name].value == pytest.approx(
+            getattr(sm.measures, name)(DIGITS, positions, **every).value, abs=1e-9
+        )
+    centers = sm.measures.center_triplet_accuracy(DIGITS, positions, NAMES, **every)
+    assert found["center_triplet_accuracy"].value == pytest.approx(centers.value, abs=1e-9)
+    nearest = [np.asarray(opened.graph.distances[...])[:, :10], np.sort(squareform(pdist(positions)))[:, 1:11]]
+    density = spearmanr(*(table.mean(axis=1) for table in nearest)).statistic
+    assert found["density_correlation"].value == pytest.approx(density, abs=1e-6)
     clusters = np.asarray(opened.labels[...])
     assert found["clustering_error"] == sm.measures.clustering_error(clusters, NAMES)
     assert found["normalized_mutual_information"] == sm.measures.normalized_mutual_information(clusters, NAMES)
@@ -100,14 +120,16 @@ def test_on_the_command_line(folder, tmp_path, scalemani):
     assert status == 0
     lines = output.splitlines()
     assert lines[0].startswith("recall ")
-    assert lines[0].endswith("300 points")
+    assert re.search(r" \+- 0\.\d{4}   300 points +share of the true nearest neighbours that the graph has$", lines[0])
     assert [line[:32].strip() for line in lines[3:]] == [
-        "1-nn accuracy", "15-nn accuracy", "clustering error", "normalized mutual information", "adjusted rand index",
+        "continuity", "density correlation", "triplet accuracy", "distance correlation", "1-nn accuracy",
+        "15-nn accuracy", "silhouette", "center triplet accuracy", "clustering error",
+        "normalized mutual information", "adjusted rand index",
     ]  # fmt: skip
     status, output, _ = scalemani("measure", folder, "--json", "--sampled", 300)
     found = json.loads(output)
     assert status == 0
-    assert list(found) == ["recall", "trustworthiness", "neighbor_preservation"]
+    assert list(found) == ["recall", *NEAR, "continuity", "density_correlation", *FAR]
     assert found["recall"]["n_sampled"] == 300
     np.save(tmp_path / "short.npy", NAMES[:-1])
     status, _, errors = scalemani("measure", folder, "--labels", tmp_path / "short.npy")
@@ -117,7 +139,7 @@ def test_on_the_command_line(folder, tmp_path, scalemani):
 
 
 def test_a_graph_and_a_map_without_a_graph_are_measured_by_what_they_have(tmp_path):
-    for method, names in (("knn-graph", ["recall"]), ("pca", ["trustworthiness", "neighbor_preservation"])):
+    for method, names in (("knn-graph", ["recall"]), ("pca", [*NEAR, *FAR])):
         finished = run(open_points(DIGITS), tmp_path / method, method, Parameters(), Executor())
         found = measure_run(finished, n_sampled=100)
         assert list(found) == names

@@ -28,6 +28,7 @@ def classes():
 def columns():
     """A column of classes, values that differ by class, noise, and names of all points."""
     names = np.array([f"{WORDS[number % 4]} {number}" for number in range(N_POINTS)])
+    names[-1] = "\0banana 1"  # which parts texts where all are searched as one
     others = {f"noise {number}": GENERATOR.normal(size=N_POINTS) for number in range(7)}
     level = CLASSES + others["noise 0"] / 9
     return {"side": np.where(CLASSES == 1, "right", "left"), **others, "level": level, "name": names}
@@ -89,9 +90,13 @@ def test_what_is_found_is_ringed(page, columns):
         "return n; })()"
     )
     assert page.value(inked) == 0
+    frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    page.value(frames)
+    page.value("document.getElementById('points').dataset.drawn = 'before'")
     find(page, "cherry")
-    page.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.value(frames)
     assert page.value(inked) > 1000
+    assert page.value("document.getElementById('points').dataset.drawn") == "before"  # rings alone are drawn
 
 
 def test_a_click_lists_the_neighbors_of_a_point_in_the_data(page, columns):
@@ -125,6 +130,17 @@ def test_a_selection_tells_its_classes_and_the_columns_that_differ_most(page, co
     assert noise == pytest.approx(expected, abs=0.03)
     page.value("document.getElementById('clear').click()")
     assert page.value("document.getElementById('selection').hidden")
+
+
+def test_what_is_told_of_a_selection_is_there_before_the_map_is_drawn_again(page):
+    find(page, "right")
+    told, drawn = page.value(
+        "document.getElementById('points').dataset.drawn = 'before'; document.getElementById('choose-found').click();"
+        "new Promise(done => requestAnimationFrame(() => done([document.querySelectorAll('#selection table').length, "
+        "document.getElementById('points').dataset.drawn])))"
+    )
+    assert (told, drawn) == (2, "before")
+    page.wait(f"document.getElementById('points').dataset.drawn === '{N_POINTS}'")
 
 
 def test_selected_rows_are_saved_with_their_labels(page, columns):

@@ -105,13 +105,13 @@ def test_settings_reach_landmarks_weights_and_points():
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        ((10, ["dppp"]), None, "landmarks.method must be"),
-        ((10, []), None, "landmarks.method takes a list"),
-        ((10, "dpp"), None, "landmarks.method takes a list"),
+        ((10, ["dppp"]), None, "^methods must be"),
+        ((10, []), None, "^methods takes a list"),
+        ((10, "dpp"), None, "^methods takes a list"),
         ((10, ["dpp"], []), None, "seed takes a list"),
-        ((10, ["dpp", "dpp"]), None, "landmarks.method takes a list of distinct values"),
+        ((10, ["dpp", "dpp"]), None, "^methods takes a list of distinct values"),
         ((5000, ["dpp"]), None, "at most N=1200"),
-        ((3, ["dpp"]), {"landmark_weights.n_neighbors": 4}, "at most landmarks.n_landmarks=3"),
+        ((3, ["dpp"]), {"landmark_weights.n_neighbors": 4}, "at most n_landmarks=3"),
         ((10, ["dpp"]), {"layout.momentum": 0.5}, "settings takes parameters of points, landmarks"),
         ((10, ["dpp"]), {"landmarks.method": "gp"}, "in `methods`"),
         ((10, ["dpp"]), {"landmarks.sigma": -1.0}, "landmarks.sigma must be > 0"),

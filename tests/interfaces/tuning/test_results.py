@@ -99,3 +99,27 @@ def test_files_that_cannot_be_written_whole_stay_as_they_were(tmp_path, name):
         signal.signal(signal.SIGXFSZ, ignored)
     assert (tmp_path / name).read_bytes() == before[name]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(before)
+
+
+def of_two(*pairs, error=0.01):
+    other = "label-accuracy"
+    cells = [
+        Cell({"w": number}, "t-sne", {MORE: Measure(one, error, 100), other: Measure(two, error, 100)})
+        for number, (one, two) in enumerate(pairs)
+    ]
+    return Tuning("/runs/grid", (*cells, cell(None)), (MORE, other))
+
+
+def test_cells_within_two_standard_errors_of_the_best_are_undecided():
+    assert of_two((0.90, 0), (0.87, 0), (0.873, 0), (0.90, 0)).undecided_ == [2, 3]  # 2 * sqrt(2) * 0.01 = 0.0283
+    assert of_two((0.90, 0), (0.89, 0), error=0.0).undecided_ == []
+    assert tuning(cell(None)).undecided_ == []
+
+
+def test_the_front_has_the_cells_that_none_exceeds_in_both_scores():
+    found = of_two((0.9, 0.1), (0.5, 0.5), (0.4, 0.5), (0.1, 0.9), (0.5, 0.4), (0.45, 0.45))
+    assert found.front_ == [3, 1, 0]
+    assert found.as_dict()["front"] == [3, 1, 0]
+    assert tuning(cell(0.5), cell(0.6)).front_ == []
+    equal = of_two((0.5, 0.5), (0.5, 0.5))
+    assert equal.front_ == [0, 1]

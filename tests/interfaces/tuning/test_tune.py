@@ -168,3 +168,28 @@ def test_where_every_cell_fails_on_its_way_the_first_failure_is_raised(points):
     maps = clone(MAPS).set_params(disconnected="error")
     with pytest.warns(UserWarning, match="cell 1 of 2 failed"), pytest.raises(DataError, match="2 components"):
         tune(maps, {"perplexity": [3.0, 4.0]}, apart)
+
+
+def test_perplexity_is_chosen_by_doubt_which_is_that_of_the_same_map_by_hand(points, tmp_path):
+    """The best run has its doubt, in the store and in the estimator; error bars are those of a share of N points."""
+    table, _ = points
+    maps = sm.TSNE(max_iter=60, settings={"doubt.null_points": 300}, store=tmp_path / "run")
+    with pytest.warns(UserWarning, match="not converged"):
+        found = tune(maps, {"perplexity": [5, 20]}, table, scoring=["doubt", "believable"])
+    for cell in found.cells:
+        own = sm.TSNE(max_iter=60, settings={"doubt.null_points": 300, "doubt.measured": True}, **cell.values)
+        with pytest.warns(UserWarning, match="not converged"):
+            doubt = own.fit(table).doubt_
+        for name, verdicts in (("doubt", doubt.doubtful), ("believable", doubt.believable)):
+            value, error, n_points = cell.scores[name]
+            assert value == np.mean(verdicts)
+            assert error == pytest.approx(np.std(verdicts) / np.sqrt(len(table)))
+            assert n_points == len(table)
+    values = [cell.scores["doubt"].value for cell in found.cells]
+    assert found.best_score_ == min(values) < max(values)
+    assert np.array_equal(found.best_estimator_.doubt_.doubtful, open_run(tmp_path / "run").doubt.doubtful)
+
+
+def test_doubt_is_refused_of_methods_that_place_no_single_points(points):
+    with pytest.raises(ConfigError, match=r"score doubt is of maps .* laplacian-eigenmaps has none: take another"):
+        tune(clone(MAPS), {"perplexity": [4.0]}, points[0], scoring="doubt")

@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
 import zarr
 
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
 from scalemani.io.figures.look import colours_of_labels
-from scalemani.io.sources import open_columns, open_labels
+from scalemani.io.sources import named_labels, open_columns, open_labels, open_points
 from scalemani.io.sources.label_values import categories_of, colours_of_categories
+from scalemani.io.sources.labels import gene_columns
 
 CELLS = pa.table(
     {
@@ -60,7 +62,7 @@ def write(group, name, values):
     elif isinstance(group, zarr.Group):
         found = np.asarray(values)
         kind = "string" if found.dtype.kind == "U" else found.dtype
-        group.create_array(name, shape=found.shape, dtype=kind, chunks=(2,))[...] = found
+        group.create_array(name, shape=found.shape, dtype=kind, chunks=(2,) * found.ndim)[...] = found
     else:
         group[name] = values
 
@@ -103,6 +105,8 @@ def test_columns_of_anndata(cells, kind):
     assert categories_of(found["kind"][1:]) == ("neuron", "muscle")
     np.testing.assert_array_equal(found["genes"], [5, np.nan, 7])
     assert list(open_columns(f"{cells}::obs/kind")) == ["kind"]
+    with pytest.raises(ConfigError, match=rf"has 4 columns: say which, as in [^:]*{cells.name}::obs/size$"):
+        open_labels(f"{cells}::obs")
     with pytest.raises((ConfigError, StoreError), match=r"cells.*obs/kinds?.*(kind|obs)"):
         open_columns(f"{cells}::obs/kinds")
 
@@ -128,6 +132,43 @@ def test_categories_of_anndata_have_the_colours_that_scanpy_gave_them(cells, kin
     palette = colours_of_labels(np.array(["muscle", "neuron"]), 2).colours
     half = colours_of_labels(found["stage"], 3).colours
     np.testing.assert_allclose(half[:2], [palette[0], [0.4, 0.2, 0.6]])
+
+
+@pytest.mark.parametrize("stored", ["sparse", "dense"])
+def test_genes_of_anndata_are_columns_of_its_matrices(cells, kind, stored):
+    draw = np.random.default_rng(0)
+    counts, scaled = draw.poisson(0.5, (70, 5)).astype(np.float32), draw.normal(size=(70, 5)).astype(np.float32)
+    names = ["CD3D", "HLA-A/B", "MS4A1", "twice", "twice"]
+    with annotated(cells, kind) as file:
+        for group, matrix in ((file, scaled), (file.create_group("raw"), counts)):
+            var = group.create_group("var")
+            var.attrs["_index"] = "names"
+            write(var, "names", names)
+            rows = sp.csr_matrix(matrix)
+            parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+            write(group, "X", parts if stored == "sparse" else matrix)
+            if stored == "sparse":
+                group["X"].attrs.update({"shape": list(matrix.shape), "encoding-type": "csr_matrix"})
+        write(file.create_group("layers"), "counts", counts)
+    found = open_columns(f"{cells}::X/MS4A1,HLA-A/B", 70)
+    assert list(found) == ["MS4A1", "HLA-A/B"]
+    np.testing.assert_array_equal(np.column_stack(list(found.values())), scaled[:, [2, 1]])
+    by_blocks = gene_columns(cells, "X", ["MS4A1"], at_once=140)["MS4A1"]
+    np.testing.assert_array_equal(by_blocks, scaled[:, 2])
+    for matrix in ("raw/X", "layers/counts"):
+        np.testing.assert_array_equal(open_labels(f"{cells}::{matrix}/CD3D"), counts[:, 0])
+    for member, message in (("X/CD3", "no column 'CD3': did you mean 'CD3D'"), ("X/twice", "more than one column")):
+        with pytest.raises(ConfigError, match=message):
+            open_columns(f"{cells}::{member}")
+
+
+def test_a_column_of_a_sparse_matrix_is_labels_and_a_wider_one_is_refused():
+    matrix = sp.random(50, 3, density=0.4, format="csr", random_state=0)
+    for column in (matrix[:, [1]], sp.csc_matrix(matrix)[:, [1]], matrix[:, [1]].toarray()):
+        np.testing.assert_array_equal(open_labels(column, 50), matrix.toarray()[:, 1])
+        assert list(named_labels(column, 50)) == ["labels 1"]
+    with pytest.raises(DataError, match=r"one label a point, got an array of shape \(50, 3\)"):
+        open_labels(matrix, 50)
 
 
 def test_labels_may_be_a_zarr_array(tmp_path):
@@ -182,10 +223,29 @@ def test_columns_that_are_refused(tmp_path):
     ):
         with pytest.raises(kind, match=message):
             open_columns(f"{tmp_path}/{location}")
-    with pytest.raises(ConfigError, match=r"has 3 columns: say which, as in .*cells.parquet::count"):
-        open_labels(tmp_path / "cells.parquet")
+    for chosen in ("", "::count,kind"):
+        with pytest.raises(ConfigError, match=r"has \d columns: say which, as in [^:]*cells.parquet::count$"):
+            open_labels(f"{tmp_path}/cells.parquet{chosen}")
     with pytest.raises(DataError, match=r"column count has 3 labels for 4 points"):
         open_columns(f"{tmp_path}/cells.parquet::count", 4)
+
+
+def test_a_stored_frame_is_no_matrix_of_points(tmp_path):
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        frame = file.create_group("obsm/markers")
+        frame.attrs["encoding-type"] = "dataframe"
+        frame["CD3"] = [0.5, 1.5]
+    with pytest.raises(DataError, match=r"is a frame and no matrix; it holds CD3: give it in Python, as adata.obsm"):
+        open_points(f"{tmp_path}/cells.h5ad::obsm/markers")
+
+
+def test_columns_of_a_file_with_tabs(tmp_path):
+    (tmp_path / "cells.tsv").write_text("count\tkind\n1,5\tcat, large\n2\tdog\n\n")
+    found = open_columns(tmp_path / "cells.tsv", 2)
+    assert list(found) == ["count", "kind"]
+    assert found["kind"].tolist() == ["cat, large", "dog"]
+    (tmp_path / "kinds.TSV").write_text("cat\ndog\n")
+    assert open_labels(tmp_path / "kinds.TSV", 2).tolist() == ["cat", "dog"]
 
 
 KINDS = ["cat", "dog, large", 'the "best"', "\u2028 of\x0cletters\x85"]

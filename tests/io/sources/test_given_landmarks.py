@@ -195,8 +195,8 @@ def test_other_methods_take_them_too():
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
-        ({"landmarks": "given"}, ConfigError, "landmarks.method=given takes landmarks"),
-        ({"landmarks": CENTRES, "n_landmarks": 49}, ConfigError, "landmarks.n_landmarks=49 asks for another number"),
+        ({"landmarks": "given"}, ConfigError, "landmarks='given' takes landmarks"),
+        ({"landmarks": CENTRES, "n_landmarks": 49}, ConfigError, "n_landmarks=49 asks for another number"),
         ({"landmarks": CENTRES[:, :5]}, DataError, "landmarks have 5 columns, points 64"),
         (
             {"landmarks": np.concatenate([CENTRES, CENTRES[3:5]])},

@@ -380,5 +380,17 @@ def test_chunks_that_are_larger_than_the_budget_are_refused_before_they_are_read
         with h5py.File(tmp_path / "a.h5", "w") as file:
             file.create_dataset("X", data=rows, chunks=rows.shape, compression="lzf")
         given = f"{tmp_path}/a.h5::X"
-    with pytest.raises(MemoryBudgetError, match=r"largest chunk, which is read whole and takes 9.77 MiB"):
+    with pytest.raises(MemoryBudgetError, match=r"largest chunk, which is read whole and takes 10.24 MB"):
         survey(open_points(given), Executor.from_options("threads", 1, "8MB", None))
+
+
+def test_sparse_rows_of_an_open_file_are_points_by_themselves(tmp_path):
+    """What an AnnData has as X while its file is open has a group, and a method that reads all of it."""
+    rows = sparse.random_array((50, 8), density=0.3, rng=np.random.default_rng(0), format="csr")
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        for name in ("data", "indices", "indptr"):
+            file[f"X/{name}"] = getattr(rows, name)
+        file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": rows.shape})
+    with h5py.File(tmp_path / "cells.h5ad") as file:
+        source = open_points(SimpleNamespace(group=file["X"], to_memory=None))
+        np.testing.assert_array_equal(source.read(10, 40), rows[10:40].toarray())

@@ -182,7 +182,7 @@ def test_compressed_members_are_read_whole_and_released_behind_their_last_row(tm
     tracemalloc.stop()
     assert held > 0.9 * rows.nbytes
     assert left < 0.1 * rows.nbytes
-    with pytest.raises(MemoryBudgetError, match=r"takes 7.63 MiB, .* those of a compressed .npz by numpy.savez"):
+    with pytest.raises(MemoryBudgetError, match=r"takes 8.00 MB, .* those of a compressed .npz by numpy.savez"):
         survey(source, Executor.from_options("threads", 1, "6MB", None))
 
 

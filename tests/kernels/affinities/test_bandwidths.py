@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
+import scalemani as sm
 from scalemani.kernels.affinities.bandwidths import (
     LEAST_WEIGHT,
     gaussian_affinities,
@@ -53,3 +55,15 @@ def test_the_typical_bandwidth_is_the_median_of_rows_that_have_one(kth):
     with_duplicates = np.vstack([squared, np.zeros((60, 20))])
     assert typical_bandwidth(with_duplicates, kth) == typical_bandwidth(squared, kth)
     assert typical_bandwidth(np.zeros((5, 20)), kth) == 1.0
+
+
+def test_pairs_have_the_bandwidths_of_both_ends():
+    points = np.random.default_rng(4).normal(size=(40, 2))
+    away = cdist(points, points) + np.diag(np.full(40, np.inf))
+    indices = np.argsort(away, axis=1)[:, :9]
+    distances = np.take_along_axis(away, indices, axis=1)
+    found = sm.self_tuning_affinities(distances, 7, indices=indices)
+    sigmas = np.sort(away, axis=1)[:, 6]
+    dense = np.exp(-np.square(away) / np.outer(sigmas, sigmas))
+    np.testing.assert_allclose(found, np.take_along_axis(dense, indices, axis=1), rtol=1e-12)
+    assert np.abs(found - sm.self_tuning_affinities(distances, 7)).max() > 0.01

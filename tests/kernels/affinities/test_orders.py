@@ -8,17 +8,7 @@ from scalemani.kernels.affinities.entropic import (
     oracle_sequence,
     tile_order,
 )
-
-
-def tile(n_rows=200, k=8, seed=0):
-    """Neighbours of random points in the plane; every second index points outside of the tile."""
-    points = np.random.default_rng(seed).normal(size=(n_rows, 2))
-    squared = np.square(points[:, None] - points[None]).sum(axis=2)
-    np.fill_diagonal(squared, np.inf)
-    indices = np.argsort(squared, axis=1)[:, :k]
-    nearest = np.take_along_axis(squared, indices, axis=1)
-    indices[:, 1::2] += np.where(np.arange(n_rows) % 2, n_rows, -n_rows)[:, None]
-    return nearest, indices
+from tests.kernels.oracles import tile
 
 
 @pytest.mark.parametrize("order", [order for order in ORDERS if order != "oracle"])

@@ -10,10 +10,13 @@ from scalemani.kernels.arrays.columns import (
     column_squares,
     combine_columns,
     inner_products,
+    moments,
     panels,
     residuals_into,
+    total_variance,
     unit_roots,
 )
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 N_ROWS = PANEL + 5000  # two panels, neither a multiple of a tile
 
@@ -86,3 +89,17 @@ def test_the_trivial_vector_has_length_one():
     roots = unit_roots(np.array([1.0, 4.0, 4.0], np.float32))
     np.testing.assert_allclose(roots, [1 / 3, 2 / 3, 2 / 3], rtol=1e-14)
     assert roots.dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_means_and_variances_are_those_of_numpy_in_float64(dtype):
+    points = np.random.default_rng(0).integers(0, 200, (2 * TILE_ROWS + 7, 5)).astype(dtype)
+    mean, variance = moments(points)
+    np.testing.assert_allclose(mean, points.astype(float).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(variance, points.astype(float).var(axis=0), rtol=1e-12)
+    assert total_variance(points) == pytest.approx(points.astype(float).var(axis=0).sum(), rel=1e-12)
+
+
+def test_variances_of_points_far_from_zero_keep_their_digits():
+    points = np.random.default_rng(1).normal(size=(500, 3))
+    np.testing.assert_allclose(moments(points + 1e8)[1], points.var(axis=0), rtol=1e-6)

@@ -5,12 +5,16 @@ from hypothesis import strategies as st
 from scalemani.kernels.arrays.tiles import (
     LEAST_LIGHT_PANEL,
     LEAST_PANEL,
+    LEAST_ROWS,
     MOST_PANEL,
+    MOST_ROWS,
     PANELS,
     light_panels,
+    pair_rounds,
     row_panels,
     run,
     slices,
+    tile_rows,
 )
 
 
@@ -43,3 +47,20 @@ def test_running_waits_for_every_part_and_hands_on_what_fails():
     assert seen == [1, 2, 3]
     with pytest.raises(ZeroDivisionError):
         run(1 // n for n in (1, 0))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
+def test_rounds_hold_every_pair_once_and_no_tile_twice(count):
+    rounds = pair_rounds(count)
+    for pairs in rounds[1:]:
+        assert len({tile for pair in pairs for tile in pair}) == 2 * len(pairs)
+    pairs = [tuple(sorted(pair)) for pairs in rounds for pair in pairs]
+    assert sorted(pairs) == [(i, j) for i in range(count) for j in range(i, count)]
+
+
+@pytest.mark.parametrize("n_rows", [1, 255, 5000, 29_523, 10**6])
+def test_tiles_are_many_where_they_are_not_small(n_rows):
+    rows = tile_rows(n_rows)
+    assert rows % LEAST_ROWS == 0
+    assert LEAST_ROWS <= rows <= MOST_ROWS
+    assert rows in (LEAST_ROWS, MOST_ROWS) or 8 <= n_rows / rows <= 16

@@ -4,20 +4,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.attraction import AffinityRows, strongest_neighbors
-
-
-def rows_of(dense, dtype=np.float64):
-    matrix = sp.csr_matrix(dense)
-    return AffinityRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data.astype(dtype))
-
-
-def symmetric(n_points, seed, share=0.3):
-    draws = np.random.default_rng(seed)
-    dense = draws.random((n_points, n_points)) * (draws.random((n_points, n_points)) < share)
-    dense = dense + dense.T
-    np.fill_diagonal(dense, 0)
-    return dense
+from scalemani.kernels.graph.attraction import strongest_neighbors
+from tests.kernels.oracles import rows_of, symmetric
 
 
 @settings(max_examples=30, deadline=None)

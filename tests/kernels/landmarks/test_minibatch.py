@@ -3,16 +3,7 @@ import pytest
 
 from scalemani.kernels.landmarks.kmeans import SNAP_CANDIDATES, minibatch_start, minibatch_step, snapped_rows
 from scalemani.kernels.landmarks.nearest import nearest_rows
-
-
-def squared_distances(points, others):
-    difference = points[:, np.newaxis].astype(np.float64) - others[np.newaxis].astype(np.float64)
-    return (difference**2).sum(axis=2)
-
-
-def drawn(n_points, n_columns, dtype, seed=0):
-    values = np.random.default_rng(seed).integers(0, 256, (n_points, n_columns))
-    return values.astype(dtype)
+from tests.kernels.oracles import drawn, squared_distances
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])

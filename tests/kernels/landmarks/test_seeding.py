@@ -6,16 +6,7 @@ from hypothesis import strategies as st
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.selection import kmeans_plus_plus, minmax_landmarks
-
-
-def squared_distances(points, others):
-    difference = points[:, np.newaxis].astype(np.float64) - others[np.newaxis].astype(np.float64)
-    return (difference**2).sum(axis=2)
-
-
-def drawn(n_points, n_columns, dtype, seed=0):
-    values = np.random.default_rng(seed).integers(0, 256, (n_points, n_columns))
-    return values.astype(dtype)
+from tests.kernels.oracles import drawn, squared_distances
 
 
 def oracle_minmax(points, n_landmarks, first):

@@ -4,7 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.landmarks.weights import default_regularization, local_weights, reconstruction_errors
+from scalemani.kernels.landmarks.weights import (
+    Limits,
+    default_regularization,
+    limited_weights,
+    local_weights,
+    reconstruction_errors,
+)
 
 
 def oracle_weights(points, landmarks, indices, eps):
@@ -150,3 +156,44 @@ def test_only_more_landmarks_than_columns_are_regularised_as_locally_linear_embe
     indices, _ = nearest_landmarks(points, landmarks, n_neighbors)
     weights = local_weights(points, landmarks, indices)
     np.testing.assert_array_equal(weights, local_weights(points, landmarks, indices, regularization))
+
+
+def fewest_by_oracle(points, landmarks, indices, most, tolerance):
+    """Return weights of the least number of landmarks, of at most `most` (n,), that leave a share `tolerance`."""
+    weights = np.zeros(indices.shape)
+    for i, row in enumerate(indices):
+        alone = np.linalg.norm(points[i] - landmarks[row], axis=1).min()
+        for count in range(1, most[i] + 1):
+            eps = default_regularization(count, points.shape[1])
+            found = oracle_weights(points[i : i + 1], landmarks, row[np.newaxis, :count], eps)[0]
+            missed = np.linalg.norm(points[i] - found @ landmarks[row[:count]])
+            if missed <= tolerance * alone or count == most[i]:
+                weights[i, :count] = found
+                break
+    return weights
+
+
+@pytest.mark.parametrize("limits", [Limits(0.6), Limits(radius=1.1), Limits(0.6, 1.1)])
+def test_points_are_made_of_the_fewest_landmarks_that_do(limits):
+    points, landmarks = drawn(300, 40, 4)
+    points[0] = landmarks[3]
+    indices, squares = nearest_landmarks(points, landmarks, 6)
+    found = limited_weights(points, landmarks, indices, None, limits, squares)
+    away = np.linalg.norm(points[:, np.newaxis] - landmarks[indices], axis=2)
+    within = np.full(len(points), 6) if limits.radius is None else np.maximum(1, (away <= limits.radius).sum(axis=1))
+    expected = fewest_by_oracle(points, landmarks, indices, within, limits.tolerance or 0.0)
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+    counts = (found != 0).sum(axis=1)
+    assert len(np.unique(counts)) > 3
+    assert counts[0] == 1
+    errors = reconstruction_errors(points, landmarks, indices, found)
+    assert (errors[counts < within] <= (limits.tolerance or 0.0) + 1e-9).all()
+    alone = limited_weights(points[5:6], landmarks, indices[5:6], None, limits, squares[5:6])
+    np.testing.assert_array_equal(alone[0], found[5])
+
+
+def test_without_limits_weights_are_those_of_all_landmarks():
+    points, landmarks = drawn(50, 12, 3)
+    indices, squares = nearest_landmarks(points, landmarks, 4)
+    found = limited_weights(points, landmarks, indices, None, Limits(), squares)
+    np.testing.assert_array_equal(found, local_weights(points, landmarks, indices))

@@ -6,16 +6,7 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_by_row, refine_neighbors
 from scalemani.kernels.rows.reduced import COORDINATES
-
-
-def brute_force(points, k):
-    """Neighbours by direct difference in the widest type, ties by index."""
-    wide = points.astype(np.longdouble)
-    squares = np.array([[np.sum((a - b) ** 2) for b in wide] for a in wide])
-    np.fill_diagonal(squares, np.inf)
-    squares = np.sqrt(squares).astype(np.float64)
-    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-    return order, np.take_along_axis(squares, order, axis=1)
+from tests.kernels.oracles import brute_force
 
 
 def refined(points, candidates, known):

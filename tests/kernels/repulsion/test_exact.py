@@ -12,6 +12,8 @@ KERNELS = {
     "student": (lambda s: 1.0 / (1.0 + s), lambda s: -1.0 / (1.0 + s) ** 2),
     "gaussian": (lambda s: np.exp(-s), lambda s: -np.exp(-s)),
     "epanechnikov": (lambda s: np.maximum(1.0 - s, 0.0), lambda s: -(s < 1.0).astype(float)),
+    0.5: (lambda s: (1.0 + 2.0 * s) ** -0.5, lambda s: -((1.0 + 2.0 * s) ** -1.5)),
+    10.0: (lambda s: (1.0 + s / 10) ** -10, lambda s: -((1.0 + s / 10) ** -11)),
 }
 seeds = st.integers(0, 2**32 - 1)
 
@@ -57,7 +59,7 @@ def test_the_gradient_is_the_complex_step(kernel):
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=seeds, kernel=st.sampled_from(sorted(KERNELS)), d=st.integers(1, 4), n=st.integers(1, 40))
+@given(seed=seeds, kernel=st.sampled_from([*KERNELS]), d=st.integers(1, 4), n=st.integers(1, 40))
 def test_forces_between_the_points_cancel(seed, kernel, d, n):
     points = drawn(seed, n, d)
     sums, gradients = ExactSums(kernel).field(points)
@@ -68,7 +70,7 @@ def test_forces_between_the_points_cancel(seed, kernel, d, n):
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=seeds, kernel=st.sampled_from(sorted(KERNELS)), d=st.integers(1, 3))
+@given(seed=seeds, kernel=st.sampled_from([*KERNELS]), d=st.integers(1, 3))
 def test_order_place_and_sign_do_not_matter(seed, kernel, d):
     points, method, random = (
         np.round(drawn(seed, 50, d) * 2**20) / 2**20,
@@ -97,7 +99,7 @@ def test_a_point_leaves_itself_out_but_not_its_twin():
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=seeds, kernel=st.sampled_from(sorted(KERNELS)), d=st.integers(1, 4), n=st.integers(1, 60))
+@given(seed=seeds, kernel=st.sampled_from([*KERNELS]), d=st.integers(1, 4), n=st.integers(1, 60))
 def test_rows_in_any_order_are_left_out_of_their_own_sums(seed, kernel, d, n):
     random = np.random.default_rng(seed)
     points, charges = drawn(seed, n, d), random.normal(size=n)

@@ -121,7 +121,7 @@ def test_points_on_a_line(kernel, n_dims):
 def test_an_outlier_is_named_and_not_meshed(kernel):
     points = np.random.default_rng(6).normal(size=(100, 3))
     points[7] = 1e6
-    with pytest.raises(NumericalError, match=r"1e\+06.* GiB of mesh.*0\.001.*barnes-hut"):
+    with pytest.raises(NumericalError, match=r"1e\+06.* GB of mesh.*0\.001.*barnes-hut"):
         ParticleMesh(kernel, 1e-3).field(points)
     points[7, 2] = 1e300
     with pytest.raises(NumericalError, match="barnes-hut"):

@@ -3,17 +3,7 @@ import pytest
 
 from scalemani.kernels.affinities.entropic import NO_PARENT, tile_order
 from scalemani.methods.affinity_orders.kernels import spanning_path
-
-
-def tile(n_rows=200, k=8, seed=0):
-    """Neighbours of random points in the plane; every second index points outside of the tile."""
-    points = np.random.default_rng(seed).normal(size=(n_rows, 2))
-    squared = np.square(points[:, None] - points[None]).sum(axis=2)
-    np.fill_diagonal(squared, np.inf)
-    indices = np.argsort(squared, axis=1)[:, :k]
-    nearest = np.take_along_axis(squared, indices, axis=1)
-    indices[:, 1::2] += np.where(np.arange(n_rows) % 2, n_rows, -n_rows)[:, None]
-    return nearest, indices
+from tests.kernels.oracles import tile
 
 
 def test_random_depends_on_seed_and_tile():

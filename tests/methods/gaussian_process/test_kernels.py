@@ -6,7 +6,7 @@ import pytest
 import scipy.optimize
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.landmarks.moments import total_variance
+from scalemani.kernels.arrays.columns import total_variance
 from scalemani.methods.gaussian_process.kernels import (
     GaussianProcessChoice,
     active_landmarks,

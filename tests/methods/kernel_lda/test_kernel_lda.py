@@ -88,5 +88,5 @@ def test_what_cannot_be_is_refused(rings):
         sm.LandmarkKernelLDA(3).fit(points, labels)
     with pytest.raises(ConfigError, match="LandmarkKernelLDA requires y"):
         sm.LandmarkKernelLDA().fit(points)
-    with pytest.raises(ConfigError, match=r"affinities\.kind must be gaussian or self-tuning"):
+    with pytest.raises(ConfigError, match=r"affinity must be gaussian or self-tuning"):
         sm.LandmarkKernelLDA(affinity="entropic").fit(points, labels)

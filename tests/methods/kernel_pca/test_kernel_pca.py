@@ -61,7 +61,7 @@ def test_blocks_and_workers_change_little(roll, tmp_path):
 
 
 def test_affinities_that_are_no_kernel_are_refused(circles):
-    with pytest.raises(ConfigError, match=r"affinities\.kind must be gaussian or self-tuning"):
+    with pytest.raises(ConfigError, match=r"affinity must be gaussian or self-tuning"):
         sm.LandmarkKernelPCA(affinity="entropic").fit(circles[0])
     with pytest.raises(ConfigError, match="n_components must be at most 49"):
         sm.LandmarkKernelPCA(50, n_landmarks=50).fit(circles[0])

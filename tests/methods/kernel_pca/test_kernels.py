@@ -7,7 +7,8 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.measures import subspace_angle
-from scalemani.methods.kernel_pca.kernels import centered_kernel, kernel_components
+from scalemani.kernels.spectral.linear import kernel_components
+from scalemani.methods.kernel_pca.kernels import centered_kernel
 
 
 def problem(n_points=120, n_landmarks=15, seed=0):

@@ -18,7 +18,7 @@ from scalemani.io.sources.sliced import SlicedPoints
 from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.new_points.neighbors import neighbor_index
 from scalemani.runs.new_points.transforming import sampled_recall
-from scalemani.runs.preprocessing.selection import SelectedRows
+from scalemani.runs.preprocessing.gaps import SelectedRows
 from scalemani.runs.walk import run
 
 VALUES = {

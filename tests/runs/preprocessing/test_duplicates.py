@@ -19,7 +19,8 @@ from scalemani.kernels.rows.equal_rows import GROUPING_BYTES
 from scalemani.runs.aligning import align
 from scalemani.runs.appending import append_points
 from scalemani.runs.exporting import annotations_of
-from scalemani.runs.opened import open_run, remove_unused
+from scalemani.runs.opened import open_run
+from scalemani.runs.stored_results import remove_unused
 from scalemani.runs.walk import plan_run, run
 
 RANDOM = np.random.default_rng(0)
@@ -234,7 +235,7 @@ def test_estimators_give_all_rows(merged):
     )
     np.testing.assert_array_equal(model.fit_transform(GIVEN), merged.embedding[...])
     assert model.transform(GIVEN[:5]).shape == (5, 2)
-    with pytest.raises(ConfigError, match=r"duplicates.tolerance must be >= 0, got -1.0"):
+    with pytest.raises(ConfigError, match=r"deduplicate must be >= 0, got -1.0"):
         sm.TSNE(deduplicate=-1.0).fit(GIVEN)
 
 

@@ -9,6 +9,7 @@ from scalemani.config.routes import takes_labels
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_pixels, open_points
 from scalemani.io.sources.side_data import with_labels, with_lists, with_weights
+from scalemani.runs.doubting import measure_doubt
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from tests.every_stage import METHODS
@@ -44,6 +45,7 @@ def finished(roll, tmp_path_factory) -> dict[str, Run]:
     for method in METHODS:
         given = with_labels(points, labels) if takes_labels(method) else points
         found[method] = run(given, folder, method, params, Executor(workers=2), BLOCK_ROWS)
+    found["t-sne"] = measure_doubt(found["t-sne"], Executor(workers=2), {"doubt.null_points": 60, "doubt.halves": 1})
     return {**found, **by_solver}
 
 

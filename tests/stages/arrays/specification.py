@@ -63,6 +63,7 @@ DIMENSIONS: dict[str, str] = {
     "cluster": "the clusters: clustering.n_clusters",
     "evaluation": "the iterations at which the objective was computed",
     "sampled_force": "the points at which exact forces were summed: all of 1,024, 256 to 1,024 of more",
+    "null_point": "the points of a map without structure: doubt.null_points, at most N; none without such a map",
     "quantity": "iteration, objective, norm of the gradient: 3",
 }
 

@@ -114,10 +114,10 @@ def in_pieces(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def by_logarithms(tmp_path_factory):
-    """A descent whose forces are divided by sums."""
+    """A descent whose forces are divided by sums, and which is pulled to a reference."""
     points, folder = np.random.default_rng(0).normal(size=(60, 4)), tmp_path_factory.mktemp("logarithms") / "run"
     settings = {"layout.max_iterations": 3, "layout.converged": 0.0}
-    return sm.SNE(perplexity=3, store=folder, settings=settings).fit(points).run_
+    return sm.SNE(perplexity=3, store=folder, settings=settings, global_weight=1.0).fit(points).run_
 
 
 def test_runs_store_every_array_that_is_described(request, description_of):

@@ -24,7 +24,7 @@ SCALARS_AND_BOUNDS = 512  # bytes of what no list names: a scale, eigenvalues, w
 # Stages of which parameters and points alone say how much they store.
 FIXED = {
     *("points", "partition", "work_points", "affinities", "graph", "weights", "classes"),
-    *("landmarks", "landmark_weights", "landmark_embedding", "landmark_graph", "embedding", "layout"),
+    *("landmarks", "landmark_weights", "landmark_embedding", "landmark_graph", "embedding", "layout", "doubt"),
     *("local_reconstruction", "geodesics", "isomap", "landmark_covariances"),
     *("diffusion_coordinates", "principal_components", "kernel_components", "discriminants", "kernel_discriminants"),
 }

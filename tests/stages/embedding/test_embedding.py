@@ -290,8 +290,9 @@ def test_arrays_with_a_row_a_point_take_no_more_than_the_stage_lists(tmp_path, s
     class Counted(StageContext):
         """Counts the arrays that it makes."""
 
+        @property
         def workspace(self):
-            return super().workspace()._replace(empty=live.empty)
+            return super().workspace._replace(empty=live.empty)
 
     values = {"affinities": {"perplexity": 8}, "components": {"disconnected": disconnected}}
     params = Parameters().with_values({**values, "embedding": {"solver": solver}})

@@ -59,7 +59,7 @@ def test_given_coordinates_stay_as_they_are_but_for_their_mean(whole, coordinate
     certificates = whole.certificates["layout"]
     assert certificates["started"] == N_POINTS
     assert certificates["moved"] < 1e-9
-    assert (whole.params.layout.exaggeration, whole.params.layout.exaggerated_iterations) == (1.0, 0)
+    assert (whole.params.layout.early_exaggeration, whole.params.layout.exaggerated_iterations) == (1.0, 0)
     assert "embedding" not in whole.keys
 
 

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import scalemani as sm
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters
-from scalemani.descents import force_errors
+from scalemani.descents import problem
 from scalemani.descents.descent import State
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.engine.checkpoints import Checkpoints
@@ -22,6 +22,8 @@ from scalemani.io.sources import open_points
 from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
+from scalemani.stages.arrays.embeddings import StoredLayout
+from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.run_store import RunStore
 
 VALUES = {
@@ -42,8 +44,8 @@ class InterruptingProgress(Progress):
     def __init__(self, iterations):
         self.left, self.stage = iterations, ""
 
-    def start(self, stage, total, unit="block"):
-        self.stage = stage
+    def start(self, stage, total, unit="block", done=0):
+        self.stage, self.done = stage, done
 
     def advance(self, done=1):
         if self.stage == "layout" and done:
@@ -68,18 +70,19 @@ def test_blocks_and_workers_leave_no_trace(roll, reference, tmp_path, block_rows
 
 
 def interrupted(points, folder, iterations, values=VALUES):
-    """Run t-SNE, each iteration of which is saved, until it is interrupted."""
+    """Run t-SNE, each iteration of which is saved, until it is interrupted; return the iterations told at its start."""
     resources = {"progress": InterruptingProgress(iterations), "checkpoint_seconds": 0}
     with pytest.raises(InterruptedDescent):
         embed(points, folder, "t-sne", values, **resources)
+    return resources["progress"].done
 
 
 @pytest.mark.parametrize("direction", ["momentum", "spectral+l-bfgs"])
 def test_an_interrupted_descent_ends_the_same_to_the_last_bit(roll, tmp_path, direction):
     values = {**VALUES, "layout": {**VALUES["layout"], "direction": direction, "max_iterations": 35}}
     whole = embed(roll, tmp_path / "whole", "t-sne", values)
-    for iterations in (7, 9):
-        interrupted(roll, tmp_path / "run", iterations, values)
+    assert interrupted(roll, tmp_path / "run", 7, values) == 0
+    assert 0 < interrupted(roll, tmp_path / "run", 9, values) <= 8  # progress knows of iterations of an earlier process
     ended = embed(roll, tmp_path / "run", "t-sne", values)
     assert ended.group("layout").content_digest == whole.group("layout").content_digest
     assert ended.certificates["layout"]["iterations"] == whole.certificates["layout"]["iterations"]
@@ -203,11 +206,11 @@ def test_transform_before_fit_is_refused(digits):
         sm.TSNE().transform(digits[0])
 
 
-def gradients_of_all_pairs(positions):
+def gradients_of_all_pairs(positions, dof=1):
     """Return the gradient of the sums of Student's kernel at each point, pair by pair in float64."""
     differences = positions[:, np.newaxis] - positions
     squares = (differences**2).sum(axis=2)
-    return -2 * np.einsum("nm,nmd->nd", (1 + squares) ** -2, differences)
+    return -2 * np.einsum("nm,nmd->nd", (1 + squares / dof) ** (-dof - 1), differences)
 
 
 @pytest.mark.parametrize(("repulsion", "tolerance"), [("grid", 1e-1), ("grid", 1e-3), ("barnes-hut", 1e-1)])
@@ -226,6 +229,35 @@ def test_the_error_of_the_forces_is_that_at_the_stored_positions(roll, tmp_path,
     assert error > 1e-6
 
 
+@pytest.mark.parametrize("dof", [0.5, 2.0])
+def test_loose_and_tight_maps_have_their_certificates_and_their_audit(roll, tmp_path, dof):
+    """The forces that are stored err by what is certified, and all that the run claims is found again by NumPy."""
+    values = {
+        "layout": VALUES["layout"] | {"dof": dof, "late_exaggeration": 2.0, "repulsion": "grid", "tolerance": 0.01}
+    }
+    finished = embed(roll[:900], tmp_path / "run", "t-sne", VALUES | values)
+    exact = gradients_of_all_pairs(np.asarray(finished.embedding[...]), dof)
+    order = np.asarray(finished.stored(StoredWorkPoints).input_rows.read())
+    error = np.linalg.norm(finished.stored(StoredLayout).forces.read() - exact[order]) / np.linalg.norm(exact)
+    assert finished.certificates["layout"]["force_error"] == pytest.approx(error, rel=1e-6)
+    assert 1e-7 < error < 0.01
+    assert not finished.verify(seed=1).failed
+    sm.transform(tmp_path / "run", roll[900:930], tmp_path / "placed.npy")
+    placed = np.load(tmp_path / "placed.npy")
+    nearest = KNeighborsClassifier(1).fit(roll[:900], np.arange(900)).predict(roll[900:930])
+    spread = np.asarray(finished.embedding[...]).std()
+    assert np.median(np.linalg.norm(placed - np.asarray(finished.embedding[...])[nearest], axis=1)) < 0.1 * spread
+
+
+def test_an_exaggerated_attraction_is_a_weaker_repulsion(roll, tmp_path):
+    """Powers of two change no bit: E = 2 E+ + E- moves points as E+ + E- / 2 does at twice the learning rate."""
+    layout = VALUES["layout"] | {"exaggerated_iterations": 0, "converged": 0.0, "doubled_for": 1.0}
+    changes = {"late_exaggeration": 2.0, "learning_rate": 100.0}, {"strength": 0.5, "learning_rate": 200.0}
+    maps = [embed(roll[:300], tmp_path / str(n), "t-sne", VALUES | {"layout": layout | change}).embedding[...]
+            for n, change in enumerate(changes)]  # fmt: skip
+    assert np.array_equal(*maps)
+
+
 def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, monkeypatch, listening):
     class Weaker(ExactSums):
         def field(self, sources, targets=None, charges=None):
@@ -235,7 +267,7 @@ def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, 
     def weaker(method, kernel, tolerance, workspace):
         return Weaker(kernel, workspace.over)
 
-    monkeypatch.setattr(force_errors, "make_repulsion", weaker)
+    monkeypatch.setattr(problem, "make_repulsion", weaker)
     finished = embed(roll[:1000], tmp_path / "run", "t-sne", progress=listening)
     assert finished.certificates["layout"]["force_error"] == pytest.approx(0.05, rel=1e-9)
     told = "forces err by 5.0e-02 of all and those of one point in ten by 5.0e-02 or more of its force"

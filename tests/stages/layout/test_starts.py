@@ -114,7 +114,7 @@ def test_neighbours_alone_have_random_starts_and_no_principal_components(points)
     lists = sm.knn_graph(points[:400], 12)
     asked = {"metric": "precomputed", "perplexity": 4, "max_iter": 5}
     assert sm.TSNE(init="random", **asked).fit_transform(lists).shape == (400, 2)
-    with pytest.raises(ConfigError, match=r"layout\.init=pca needs points"):
+    with pytest.raises(ConfigError, match=r"init='pca' needs points"):
         sm.TSNE(init="pca", **asked).fit(lists)
 
 

@@ -231,7 +231,7 @@ def test_any_type_of_dense_points_is_searched(points, tmp_path, dtype):
 
 
 def test_sparse_points_are_refused():
-    with pytest.raises(ConfigError, match=r"neighbors\.method=leaves takes dense points"):
+    with pytest.raises(ConfigError, match=r"method='leaves' takes dense points"):
         sm.knn_graph(sparse.random(300, 400, 0.05, format="csr", random_state=0), 5, method="leaves")
 
 

@@ -12,9 +12,8 @@ from sklearn.datasets import load_sample_image
 import scalemani as sm
 
 flower = load_sample_image("flower.jpg")[::8, ::8]
-model = sm.SpectralClustering(5, settings={"neighbors.method": "window"}, affinity="gaussian", n_landmarks=300).fit(
-    flower
-)
+settings = {"neighbors.method": "window", "affinities.sigma": 25}  # a distance of colours
+model = sm.SpectralClustering(4, affinity="gaussian", n_landmarks=300, settings=settings).fit(flower)
 segments = model.labels_.reshape(flower.shape[:2])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))

@@ -8,6 +8,7 @@ features, a logistic regression on them, and a search over both.
 
 import warnings
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -27,3 +28,12 @@ pipeline = make_pipeline(
 search = GridSearchCV(pipeline, {"laplacianeigenmaps__perplexity": [5, 15]}, cv=2)
 search.fit(points, labels)
 print(f"best perplexity {search.best_params_['laplacianeigenmaps__perplexity']}, accuracy {search.best_score_:.3f}")
+
+# %%
+# The first columns that the classifier sees.
+
+columns = search.best_estimator_[:-1].transform(points)
+figure, axes = plt.subplots(figsize=(5, 4))
+axes.scatter(*columns[:, :2].T, c=labels, cmap="tab10", s=6)
+axes.set(xticks=[], yticks=[])
+figure.tight_layout()

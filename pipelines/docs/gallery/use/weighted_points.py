@@ -6,6 +6,7 @@ Rounded measurements repeat. With `sample_weight` each distinct point says how m
 embedding is that of the repeated points, at the cost of the distinct ones.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import scalemani as sm
@@ -18,6 +19,10 @@ distinct, counts = np.unique(repeated, axis=0, return_counts=True)
 model = sm.LaplacianEigenmaps(perplexity=30, n_neighbors=90, residual=1e-6)
 weighted = model.fit(distinct, sample_weight=counts.astype(float)).embedding_
 print(f"{len(repeated)} points, {len(distinct)} of them distinct, one of them {counts.max()} times")
+figure, axes = plt.subplots(figsize=(5, 4))
+axes.scatter(*weighted.T, s=counts, alpha=0.4)
+axes.set(title="each point as large as its weight")
+figure.tight_layout()
 
 # %%
 # The same eigenvectors by hand, from the affinities of the repeated points summed over their copies.

@@ -9,28 +9,38 @@ const FIRST_TOLD = 6; // columns that a tooltip has until others are chosen
 function matching(points, wanted) {
   const found = new Uint8Array(points.count), text = wanted.trim().toLowerCase();
   if (!text) return new Uint32Array(0);
-  points.lower = points.lower || points.texts.map((texts) => texts.map((one) => one.toLowerCase()));
-  for (const texts of points.lower) texts.forEach((one, point) => { if (one.includes(text)) found[point] = 1; });
+  points.lower = points.lower || points.texts.map(lowered);
+  for (const { texts, starts } of points.lower) {
+    for (let point = 0, at = texts.indexOf(text); at >= 0; at = texts.indexOf(text, starts[point])) {
+      while (starts[point + 1] <= at) point++;
+      found[point++] = 1;
+    }
+  }
   points.description.columns.forEach((column, number) => {
     const holds = (column.classes || []).map((name) => Number(name.toLowerCase().includes(text)));
     if (!holds.includes(1)) return;
-    const codes = points.codes[number];
-    for (let point = 0; point < points.count; point++) found[point] |= holds[codes[point]] || 0;
+    const codes = points.codes[number], marks = new Uint8Array(column.colours.length);
+    marks.set(holds);
+    for (let point = 0; point < points.count; point++) found[point] |= marks[codes[point]];
   });
   return pointsOf(found);
 }
 
-function pointsOf(marks) {
-  const points = new Uint32Array(marks.reduce((sum, mark) => sum + mark, 0));
-  let count = 0;
-  marks.forEach((mark, point) => { if (mark) points[count++] = point; });
-  return points;
+// All texts in small letters as one, which is searched in a tenth of the time, and where each starts in it.
+function lowered(texts) {
+  const all = texts.join("\0").toLowerCase();
+  const starts = new Uint32Array(texts.length + 1);
+  let count = 1;
+  for (let at = all.indexOf("\0"); at >= 0; at = all.indexOf("\0", at + 1)) starts[count++] = at + 1;
+  if (count !== texts.length) return lowered(texts.map((one) => one.replaceAll("\0", " "))); // one holds what parts them
+  starts[texts.length] = all.length + 1;
+  return { texts: all, starts };
 }
 
 function countCodes(codes, number, points) {
   const counts = new Float64Array(number);
-  if (points) for (const point of points) counts[codes[point]]++;
-  else for (const code of codes) counts[code]++;
+  if (points) for (let k = 0; k < points.length; k++) counts[codes[points[k]]]++;
+  else for (let point = 0; point < codes.length; point++) counts[codes[point]]++;
   return counts;
 }
 

@@ -110,19 +110,41 @@ class Points {
 
   // The points inside a closed polygon of [x, y] corners, ascending.
   inside(polygon, visible) {
-    const xs = polygon.map((corner) => corner[0]), ys = polygon.map((corner) => corner[1]);
-    const inner = [];
-    this.within(Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys), (i) => {
-      if (visible(i) && isInside(polygon, this.x[i], this.y[i])) inner.push(i);
-    });
-    return Uint32Array.from(inner).sort();
+    const marks = new Uint8Array(this.count), edges = Float64Array.from(polygon.flatMap((corner, i) => [...corner, ...polygon.at(i - 1)]));
+    const near = new Float64Array(edges.length);
+    for (let row = 0; row < CELLS; row++) {
+      const low = row << CELL_BITS, high = low + (1 << CELL_BITS);
+      let used = 0; // numbers of edges that cross lines at these heights: all others count for no point of the row
+      for (let k = 0; k < edges.length; k += 4) {
+        if ((edges[k + 1] < high || edges[k + 3] < high) && (edges[k + 1] >= low || edges[k + 3] >= low)) {
+          for (let part = 0; part < 4; part++) near[used++] = edges[k + part];
+        }
+      }
+      const last = used ? this.starts[(row + 1) * CELLS] : 0;
+      for (let k = this.starts[row * CELLS]; k < last; k++) {
+        const i = this.byCell[k];
+        if (isInside(near, used, this.x[i], this.y[i]) && visible(i)) marks[i] = 1;
+      }
+    }
+    return pointsOf(marks);
   }
 }
 
-function isInside(polygon, x, y) {
+// The points that are marked, ascending.
+function pointsOf(marks) {
+  let count = 0;
+  for (let point = 0; point < marks.length; point++) count += marks[point];
+  const points = new Uint32Array(count);
+  count = 0;
+  for (let point = 0; point < marks.length; point++) if (marks[point]) points[count++] = point;
+  return points;
+}
+
+// Whether a place lies inside edges, `used` numbers: x and y of both ends of each.
+function isInside(edges, used, x, y) {
   let inside = false;
-  for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
-    const [xi, yi] = polygon[i], [xj, yj] = polygon[j];
+  for (let k = 0; k < used; k += 4) {
+    const xi = edges[k], yi = edges[k + 1], xj = edges[k + 2], yj = edges[k + 3];
     if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
   }
   return inside;

@@ -240,13 +240,13 @@ class FastGauss(ApproximateSums):
         self.kernel, self.order, self.reach, self.few_pairs, self.over = "gaussian", order, reach, few_pairs, over
 
     @classmethod
-    def by_number(cls, kernel: str, number: Any, tolerance: float) -> "FastGauss":
+    def by_number(cls, kernel: str | float, number: Any, tolerance: float) -> "FastGauss":
         """Return the transform of an order, the number, or of the one that a tolerance takes; it decides the reach."""
         chosen = cls.for_tolerance(kernel, tolerance)
         return chosen if number is None else cls(check_count(number, "order", 1, ORDERS[-1]), chosen.reach)
 
     @classmethod
-    def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "FastGauss":
+    def for_tolerance(cls, kernel: str | float, tolerance: float, over: Mapper = map) -> "FastGauss":
         """Return the transform whose gradient has a relative error of at most `tolerance` on embeddings.
 
         That is the norm of all errors over that of the gradient, by measurement and with a margin of 2: the largest

@@ -1,0 +1,194 @@
+"""How to read a map, in sentences made of the figures of its run, and the classes between which points could move."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from scalemani.config.stages import DOUBT
+from scalemani.io.figures.look import LARGEST_CLASSES
+from scalemani.io.sources.label_values import is_absent
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.runs.doubt import Doubt
+from scalemani.runs.opened import Run
+
+VOTERS = 15  # nearest points of a place, most of which say which class is there
+MOST_LISTED = 10  # pairs of classes, and classes, in a table
+LISTS_AT_ONCE = 65536  # rows of the graph
+WELL_ARRANGED = 0.2  # of a map's radius: a spread of places below leaves the arrangement of islands as it is
+
+
+class Exchange(NamedTuple):
+    """How many doubtful points of two classes could as well lie in the other one, and how many points both have."""
+
+    one: str
+    other: str
+    points: int
+    of_points: int
+
+
+class ClassReading(NamedTuple):
+    """What the doubt of the points of a class is on average, as shares.
+
+    `preserved` are neighbours in the data that are such on the map, `mixed` those in the data that are of other
+    classes, and `by_chance` how many would be if classes were dealt to points at random.
+    """
+
+    name: str
+    points: int
+    believable: float
+    preserved: float
+    could_move: float
+    mixed: float
+    by_chance: float
+
+
+class Coded(NamedTuple):
+    """The names of classes, ascending, and which of them each point (M,) is in."""
+
+    names: np.ndarray
+    codes: np.ndarray
+
+
+class Reading(NamedTuple):
+    """Sentences on how to read a map; of each column of classes these, the largest first, and exchanges of points."""
+
+    sentences: tuple[str, ...]
+    exchanges: Mapping[str, tuple[Exchange, ...]]
+    classes: Mapping[str, tuple[ClassReading, ...]]
+
+
+def read_map(run: Run, columns: Mapping[str, np.ndarray]) -> Reading:
+    """Return how to read the map of a run whose doubt was measured, by those columns (N,) that have classes."""
+    doubt = run.retained_doubt
+    coded = {
+        name: Coded(*np.unique(run.of_results(values).astype(str), return_inverse=True))
+        for name, values in columns.items()
+        if is_classes(values)
+    }
+    exchanges, classes = {}, {}
+    if coded:
+        moved, mixed = np.flatnonzero(doubt.doubtful), mixed_shares(run, coded)
+        near = nearest_to(doubt.places[moved], np.asarray(run.retained_embedding[...]))
+        exchanges = {name: exchanges_of(moved, near, column) for name, column in coded.items()}
+        classes = {name: classes_of(doubt, column, mixed[name]) for name, column in coded.items()}
+    return Reading(tuple(sentences_of(run, doubt, exchanges)), exchanges, classes)
+
+
+def is_classes(values: np.ndarray) -> bool:
+    """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
+    return (
+        values.dtype.kind in "biuU" and not bool(is_absent(values).any()) and len(np.unique(values)) <= LARGEST_CLASSES
+    )
+
+
+def mixed_shares(run: Run, columns: Mapping[str, Coded]) -> dict[str, np.ndarray]:
+    """Return by column the share of the nearest neighbours of each point (M,) in the data that are of other classes."""
+    graph, k, n_points = run.retained_graph, run.params.doubt.n_neighbors, len(run.rows)
+    shares = {name: np.empty(n_points) for name in columns}
+    for rows in slices(n_points, LISTS_AT_ONCE):
+        near = np.asarray(graph.indices[rows])[:, :k]
+        for name, (_, codes) in columns.items():
+            shares[name][rows] = (codes[near] != codes[rows, np.newaxis]).mean(axis=1)
+    return shares
+
+
+def nearest_to(places: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return the points (m, k), by their positions (M, d), that are nearest to each place (m, d)."""
+    return np.asarray(cKDTree(positions).query(places, np.arange(1, min(VOTERS, len(positions)) + 1))[1])
+
+
+def classes_of(doubt: Doubt, classes: Coded, mixed: np.ndarray) -> tuple[ClassReading, ...]:
+    """Return what the doubt of the points of each class is, the largest class first."""
+    names, codes = classes
+    sizes = np.bincount(codes)
+    shares = [np.bincount(codes, of) / sizes for of in (doubt.believable, doubt.preservation, doubt.doubtful, mixed)]
+    others = (len(codes) - sizes) / max(len(codes) - 1, 1)
+    ranked = np.argsort(-sizes, kind="stable").tolist()
+    columns = [names.tolist(), sizes.tolist(), *(of.tolist() for of in shares), others.tolist()]
+    listed = [ClassReading(*of_class) for of_class in zip(*columns, strict=True)]
+    return tuple(listed[one] for one in ranked)
+
+
+def exchanges_of(moved: np.ndarray, near: np.ndarray, classes: Coded) -> tuple[Exchange, ...]:
+    """Return the pairs of classes between which points `moved` (m,) could go, those with most points first.
+
+    The class of a place is that of most of the points `near` (m, k) to it.
+    """
+    names, codes = classes
+    there = [int(np.bincount(row).argmax()) for row in codes[near]]
+    pairs = Counter(tuple(sorted(pair)) for pair in zip(codes[moved].tolist(), there, strict=True))
+    sizes = np.bincount(codes)
+    listed = [
+        Exchange(str(names[one]), str(names[other]), count, int(sizes[one] + sizes[other]))
+        for (one, other), count in pairs.most_common()
+        if one != other
+    ]
+    return tuple(listed)
+
+
+def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange, ...]]) -> list[str]:
+    """Return the sentences on a map, each with figures of the run."""
+    certificates, params = run.certificates[DOUBT.name], run.params
+    n_points, k, rate = len(doubt.doubtful), params.doubt.n_neighbors, params.doubt.rate
+    preserved, trusted = float(doubt.preservation.mean()), float(doubt.trusted.mean())
+    said = [
+        "Certificates say how exactly the map was computed; these figures say what can be read from it.",
+        f"Neighbours: of the {k} nearest points in the data, {percent(preserved)} are among the {k} nearest on the map "
+        f"on average (chance would leave {percent(k / max(n_points - 1, 1))}); of those nearest on the map, "
+        f"{percent(trusted)} are among the {params.n_neighbors} nearest in the data. A point next to another on the "
+        "map is likely to be similar to that extent, and no more.",
+    ]
+    if certificates["null_points"]:
+        said.append(
+            f"Structure: {percent(float(doubt.believable.mean()))} of the points are believable, which says how they "
+            "are placed and not what they are: their distances on the map agree with those in the data better than in "
+            f"a map of {certificates['null_points']:,} points without structure, whose values were shuffled within "
+            "each column. If points without structure in these data agree as those do, at most "
+            f"{percent(rate)} of the believable points are such; stray points may be believable. A point that is not "
+            "is called not told from noise: it may be noise, or belong to a group so far from all others that the "
+            "order of these distances is not kept. Where such points form an island, look at what they are. "
+            'The column "doubt" colours the map by this.'
+        )
+    share = float(doubt.doubtful.mean())
+    pairs = [one for several in exchanges.values() for one in several]
+    between = sum(one.points for one in max(exchanges.values(), key=lambda one: sum(p.points for p in one), default=()))
+    most = f", {between} of them in another class, most between {pairs[0].one} and {pairs[0].other}" if pairs else ""
+    said.append(
+        f"Places: {percent(share)} of the points, {int(doubt.doubtful.sum()):,}, could as well lie in another part of "
+        f"the map{most}. Their place there is better by the objective of the map, and farther than twice the distance "
+        "of their neighbours. How many of such points lie wrong is not known."
+    )
+    if doubt.stable is not None and doubt.spread is not None:
+        said += sentences_of_halves(doubt.stable, float(np.median(doubt.spread)), k)
+    said.append(
+        f"Sizes and gaps: each point is drawn to about {params.perplexity:g} neighbours and pushed away by all others. "
+        "How wide an island is says how many points it has, not how different they are; how far islands lie apart says "
+        "little beyond that they are not neighbours."
+    )
+    return said
+
+
+def sentences_of_halves(stable: np.ndarray, spread: float, k: int) -> list[str]:
+    """Return what maps of halves of the points say of neighbours on the map, and of the arrangement."""
+    kept, chance = float(stable.mean()), 2 * k / len(stable)
+    arranged = (
+        "islands lie about where they lie on this map"
+        if spread < WELL_ARRANGED
+        else "what lies left, right or between on this map is not what another map would show"
+    )
+    return [
+        f"Neighbours again: halves of the points were mapped by themselves. Of the {k} points nearest to a point on "
+        f"this map and in its half, {percent(kept)} are as near in the map of the half (chance would leave "
+        f"{percent(chance)}).",
+        "Places again: turned, shifted and scaled to lie on this map, these maps have half of the points farther than "
+        f"{percent(spread)} of its radius from their places here, the radius being the root mean square distance from "
+        f"the middle: {arranged}.",
+    ]
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with two digits that count."""
+    return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,218 @@
+"""Which points of a nonlinear map to believe: each is placed anew with all others fixed, and its neighbours compared.
+
+A point goes down its part of the objective from where it lies, and from the centre of those of its neighbours that lie
+elsewhere in the map. Where it ends lower, as far as that is from where it lies in units of its neighbours' distances in
+the map, is its perturbation. The least eigenvalue of its Hessian over the largest one, its singularity, tells how well
+its place is determined. Source of both: Liu, Ma and Zhong, arXiv 2410.16608, whose perturbation moves the data instead.
+
+How well its distances to a sample of the points agree between data and map is compared with a map of points without
+structure (`stages/doubt/null.py`). On request, halves of the points are mapped anew (`stages/doubt/halves.py`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from scalemani.config.objectives import Objective, objective_of
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array, entries
+from scalemani.engine.sizes import Sizes
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.doubt import (
+    centers_elsewhere,
+    padded_rows,
+    shares_within,
+)
+from scalemani.kernels.graph.product import Rows
+from scalemani.kernels.measures import without_self
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.embeddings import BEYOND, StoredDoubt, StoredLayout
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.doubt import halves, null
+
+MOST_ENTRIES = 2**17  # of rows of W that are placed at a time, padded to one length
+# Over which a Hessian is the difference of gradients, in units of the kernels: of exact sums, and of those of a mesh.
+EXACT_STEP, MESH_STEP = 1e-4, 0.03
+LEAST_UNIT = 1e-9  # of the distances of a point's neighbours in the map, where they coincide
+SCORES = (
+    StoredDoubt.perturbation,
+    StoredDoubt.singularity,
+    StoredDoubt.preservation,
+    StoredDoubt.trusted,
+    StoredDoubt.continued,
+    StoredDoubt.agreement,
+    StoredDoubt.p_values,
+)
+
+
+class FixedMap(NamedTuple):
+    """A finished map in work order, as single points are placed in it.
+
+    `positions` (N, d) and a tree of them; `fixed` sums the kernel over them; `total` is the sum over all pairs;
+    affinities are multiplied by `scale`; Hessians are differences over a `step`.
+    """
+
+    positions: np.ndarray
+    tree: cKDTree
+    fixed: FixedSources
+    total: float
+    objective: Objective
+    strength: float
+    scale: float
+    step: float
+
+    def problem(self, own: np.ndarray, neighbors: np.ndarray, affinities: np.ndarray) -> PlacementProblem:
+        """Return the part that points (m,) have in the objective, by their rows of W, (m, k) each, over 2 where a sum.
+
+        Of log sum S it is 2 sum p a + strength log(Z + 2 S), where Z is the sum over pairs of others.
+        """
+        factor = self.scale if self.objective.combine == "sum" else 2.0 * self.scale
+        single = PlacementProblem(
+            self.objective, self.strength, self.fixed, self.positions, neighbors, factor * affinities, own
+        )
+        if self.objective.combine == "sum":
+            return single
+        sums, _ = single.field(np.arange(len(own)), self.positions[own])
+        return replace(single, offsets=0.5 * self.total - sums)
+
+
+def memory(sizes: Sizes) -> Memory:
+    """Return what the map takes with its tree and mesh, a block of W and of the graph, and the null map."""
+    n_points, d, rows = sizes.dimensions.n_points, sizes.params.n_components, sizes.dimensions.block_rows
+    k = sizes.params.n_neighbors
+    scores = Memory(
+        process={
+            "positions as stored, in work order, and in a tree": array("float64", n_points, 4 * d + 3),
+            "mesh, and while it is made": 2 * array("float64", mesh_values(n_points)),
+        },
+        task={
+            "rows of W of a block": 3 * entries(sizes.block_nonzeros, "float32") + array("int64", rows),
+            "neighbours of a block in the data and in the map": array("int64", rows, 8 * k),
+            "rows of W that are placed together": array("float64", MOST_ENTRIES + sizes.params.n_neighbors, 6 * d + 12),
+            "scores of a block": array("float64", rows, 8 + 2 * d),
+            **null.compared(sizes),
+        },
+    )
+    return Memory(steps={"null map": null.memory(sizes), "maps of halves": halves.memory(sizes), "scores": scores})
+
+
+def run(context: StageContext) -> dict[str, Any]:
+    """Write the scores of all points and the agreements of the null map; certify what share may be believed.
+
+    Where halves of the points are mapped as well, how far points are from their places there.
+    """
+    task, output = context.task, StoredDoubt(context.task.output)
+    if not task.output.committed(StoredDoubt.NULL_UNIT):
+        task.output.write_whole({StoredDoubt.null: null.null_agreements(task)}, StoredDoubt.NULL_UNIT)
+    if task.params.doubt.halves and not task.output.committed(StoredDoubt.HALVES_UNIT):
+        task.output.write_whole(halves.stability(context), StoredDoubt.HALVES_UNIT)
+    scored = [one.sized() for one in SCORES]
+    task.output.create(task.dimensions.n_points, [*scored, StoredDoubt.places.sized(task.params.n_components)])
+    context.map_blocks(block_scores)
+    p_values, moved = output.p_values.read(), output.perturbation.read()
+    bound = believable_bound(p_values, task.params.doubt.rate)
+    return {
+        "null_points": len(output.null.read()),
+        "believable_p_value": bound,
+        "believable": float(np.mean(p_values <= bound)),
+        "moved_beyond": float(np.mean(moved > BEYOND)),
+        "median_perturbation": float(np.median(moved)),
+        "median_preservation": float(np.median(output.preservation.read())),
+        **(halves_certified(output) if task.params.doubt.halves else {}),
+    }
+
+
+def halves_certified(output: StoredDoubt) -> dict[str, float]:
+    """Return what is certified of maps of halves."""
+    return {"median_spread": float(np.median(output.spread.read())), "mean_stable": float(output.stable.read().mean())}
+
+
+def believable_bound(p_values: np.ndarray, rate: float) -> float:
+    """Return the largest p-value (N,) that is believable at a rate, 0 where none is [Benjamini and Hochberg 1995]."""
+    ordered = np.sort(p_values)
+    below = np.flatnonzero(ordered <= rate * np.arange(1, len(ordered) + 1) / len(ordered))
+    return float(ordered[below[-1]]) if len(below) else 0.0
+
+
+def fixed_map(task: StageTask) -> FixedMap:
+    """Return the map of a run, its repulsion summed exactly or on a mesh."""
+    params, stored = task.params, task.stored(StoredLayout)
+    descent, objective = params.descent, objective_of(params.descent.objective, params.descent.dof)
+    positions = np.ascontiguousarray(stored.embedding.read()[task.stored(StoredWorkPoints).input_rows.read()])
+    method = chosen_method("auto", objective.kernel, len(positions), params.n_components, descent.exact_up_to)
+    tolerance = stored.group.record["certificates"].get("repulsion_tolerance", descent.tolerance)
+    fixed = FixedSources(make_repulsion(method, objective.kernel, tolerance), positions)
+    total = float(np.sum(fixed.field(positions)[0] - 1.0)) if objective.combine == "log-sum" else 0.0
+    degrees = task.stored(StoredSymmetricAffinities).read_degrees(len(positions))
+    scale = 1.0 / float(degrees.sum()) if objective.total == "one" else 1.0
+    step = EXACT_STEP if method == "exact" else MESH_STEP
+    return FixedMap(positions, cKDTree(positions), fixed, total, objective, descent.relative_strength, scale, step)
+
+
+def block_scores(task: StageTask, block: int) -> Arrays:
+    """Return the scores of a block of work rows."""
+    start, stop = task.dimensions.rows(block)
+    fixed, null_scores = task.once(fixed_map), StoredDoubt(task.output).null.read_once()
+    rows = task.stored(StoredSymmetricAffinities).read_rows(block)
+    parts = [placed(fixed, part, start + first) for first, part in parts_of(rows)]
+    columns = {one: np.concatenate([part[one] for part in parts]) for one in parts[0]}
+    lists, _ = task.stored(StoredNeighbors).read_graph_block(block)
+    kept, unit = compared_lists(fixed, lists, np.arange(start, stop), task.params.doubt.n_neighbors)
+    away = np.linalg.norm(columns[StoredDoubt.places] - fixed.positions[start:stop], axis=1)
+    agreement = null.agreements_of_block(task, block, fixed.positions)
+    columns |= {StoredDoubt.agreement: agreement, StoredDoubt.p_values: null.p_values_of(agreement, null_scores)}
+    return {**columns, **kept, StoredDoubt.perturbation: away / unit}
+
+
+def parts_of(rows: Rows, most_entries: int = MOST_ENTRIES) -> Iterator[tuple[int, Rows]]:
+    """Yield consecutive rows in CSR form, with the number of the first, that are few entries once padded.
+
+    They are cut at tiles as well: how a row is padded, and with it the order of its sums, does not depend on blocks.
+    """
+    indptr, indices, values = rows
+    lengths, first = np.diff(indptr), 0
+    while first < len(lengths):
+        longest = np.maximum.accumulate(lengths[first : (first // TILE_ROWS + 1) * TILE_ROWS])
+        count = max(1, int(np.searchsorted(longest * np.arange(1, len(longest) + 1), most_entries, side="right")))
+        bounds = indptr[first : first + count + 1]
+        inside = slice(bounds[0], bounds[-1])
+        yield first, (bounds - bounds[0], indices[inside], values[inside])
+        first += count
+
+
+def placed(fixed: FixedMap, rows: Rows, first: int) -> dict[Any, np.ndarray]:
+    """Return the better places of points from a `first` work row on, by their rows of W, and what is known there."""
+    own = np.arange(first, first + len(rows[0]) - 1)
+    neighbors, affinities = padded_rows(rows, own)
+    at, places = fixed.positions[own], fixed.positions[neighbors]
+    problem = fixed.problem(own, neighbors, affinities)
+    here = place_points(problem, starts=at)
+    there = place_points(problem, starts=centers_elsewhere(places, affinities, at))
+    lower = there.values < here.values
+    eigenvalues = np.linalg.eigvalsh(problem.hessians(at, fixed.step))
+    largest = np.abs(eigenvalues).max(axis=1)
+    return {
+        StoredDoubt.places: np.where(lower[:, np.newaxis], there.positions, here.positions),
+        StoredDoubt.singularity: eigenvalues[:, 0] / np.where(largest > 0, largest, 1.0),
+    }
+
+
+def compared_lists(fixed: FixedMap, lists: np.ndarray, own: np.ndarray, n_neighbors: int) -> tuple[Arrays, np.ndarray]:
+    """Return the shares of neighbours that a map has in common with lists (n, K) of the data, and their distances (n,).
+
+    These are the means of the distances to the nearest `n_neighbors` in the map.
+    """
+    distances, nearest = fixed.tree.query(fixed.positions[own], lists.shape[1] + 1)
+    in_map, k = without_self(nearest, own), min(n_neighbors, lists.shape[1])
+    shares = {
+        StoredDoubt.preservation: shares_within(lists[:, :k], in_map[:, :k]),
+        StoredDoubt.trusted: shares_within(in_map[:, :k], lists),
+        StoredDoubt.continued: shares_within(lists[:, :k], in_map),
+    }
+    return shares, np.maximum(distances[:, : k + 1].sum(axis=1) / k, LEAST_UNIT)

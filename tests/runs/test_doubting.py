@@ -1,0 +1,226 @@
+"""The doubt of finished runs: scores beside an oracle of their own, the same by either way, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from typer.testing import CliRunner
+
+import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError, StoreError
+from scalemani.interfaces.cli.commands import app
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_weights
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.runs.doubting import measure_doubt
+from scalemani.runs.exporting import export_result
+from scalemani.runs.opened import open_run
+from scalemani.runs.walk import run
+from scalemani.stages.arrays.embeddings import StoredDoubt
+from scalemani.stages.doubt import believable_bound
+
+N, K = 1500, 30
+VALUES = {
+    "affinities": {"perplexity": 10},
+    "layout": {"max_iterations": 250},
+}
+FEW = {"doubt.null_points": 400, "doubt.halves": 1}
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Return two clusters in six dimensions, and behind them a hundred points of noise about both."""
+    draws = np.random.default_rng(0)
+    clusters = draws.normal(size=(N - 100, 6)) + np.where(np.arange(N - 100) % 2, 4.0, -4.0)[:, np.newaxis]
+    return np.concatenate([clusters, draws.normal(scale=8.0, size=(100, 6))])
+
+
+@pytest.fixture(scope="module")
+def doubted(points, tmp_path_factory):
+    """Return the run of the points with its doubt, which was measured after it had ended."""
+    folder = tmp_path_factory.mktemp("doubt") / "run"
+    run(open_points(points), folder, "t-sne", Parameters().with_values(VALUES), Executor(workers=1), 1024)
+    assert "doubt" not in open_run(folder).keys
+    return measure_doubt(open_run(folder), Executor(workers=2), FEW)
+
+
+def test_scores_are_those_of_their_definitions(doubted, points):
+    """The map is judged by dense arrays of NumPy: its part of the objective, lists, and agreements of every point."""
+    doubt, positions = doubted.doubt, np.asarray(doubted.embedding[...])
+    affinities = doubted.affinities.tocsr().toarray().astype(np.float64)
+    squares = cdist(positions, positions, "sqeuclidean")
+    kernel = 1.0 / (1.0 + squares)
+    np.fill_diagonal(kernel, 0.0)
+
+    def ranked(distances):
+        np.fill_diagonal(distances, np.inf)
+        return np.argsort(distances, axis=1)
+
+    in_data, in_map = ranked(cdist(points, points)), ranked(squares.copy())
+
+    def common(one, other):
+        return np.array([len({*a} & {*b}) / len(a) for a, b in zip(one.tolist(), other.tolist(), strict=True)])
+
+    np.testing.assert_allclose(doubt.preservation, common(in_data[:, :15], in_map[:, :15]))
+    np.testing.assert_allclose(doubt.trusted, common(in_map[:, :15], in_data[:, :K]))
+    np.testing.assert_allclose(doubt.continued, common(in_data[:, :15], in_map[:, :K]))
+    unit = np.sqrt(np.take_along_axis(squares, in_map[:, :15], axis=1)).mean(axis=1)
+    np.testing.assert_allclose(
+        doubt.perturbation, np.linalg.norm(doubt.places - positions, axis=1) / unit, rtol=1e-9, atol=1e-12
+    )
+    p, total = affinities / affinities.sum(), kernel.sum()
+
+    def loss(row, place):
+        away = ((place - np.delete(positions, row, axis=0)) ** 2).sum(axis=1)
+        weights = np.delete(p[row], row)
+        return 2 * weights @ np.log1p(away) + np.log(total - 2 * kernel[row].sum() + 2 * (1 / (1 + away)).sum())
+
+    chosen = doubted.order.input_rows[sample_rows(0, "doubt/references", N, 300)]
+    for row in range(0, N, 100):
+        nearest = np.argsort(((points[chosen] - points[row]) ** 2).sum(axis=1))[:150]
+        away = np.sqrt(squares[row, chosen])
+        correlation = np.corrcoef(away[nearest], np.sort(away)[:150])[0, 1]
+        np.testing.assert_allclose(doubt.agreement[row], correlation, atol=1e-6)
+    steps = 1e-3 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+    for row in (*range(0, N, 150), *np.argsort(doubt.perturbation)[-5:]):
+        best = loss(row, doubt.places[row])
+        assert best <= loss(row, positions[row]) + 1e-12
+        slopes = [(loss(row, doubt.places[row] + step) - best) / 1e-3 for step in steps]
+        assert np.abs(slopes).max() < 0.05 * p[row].sum() * 4
+
+
+def test_places_are_minima_of_the_descent_s_own_objective(points, tmp_path):
+    """Late exaggeration divides repulsion, and the kernel has its degrees of freedom: other factors give no minima."""
+    few, late, dof = points[::5], 3.0, 2.0
+    descent = {"max_iterations": 200, "late_exaggeration": late, "dof": dof}
+    values = {"affinities": {"perplexity": 10}, "layout": descent}
+    run(open_points(few), tmp_path, "t-sne", Parameters().with_values(values), Executor(workers=1), 1024)
+    doubted = measure_doubt(open_run(tmp_path), Executor(workers=1), {"doubt.null_points": 0})
+    positions, affinities = np.asarray(doubted.embedding[...]), doubted.affinities.tocsr().toarray().astype(np.float64)
+    p, kernel = affinities / affinities.sum(), (1 + cdist(positions, positions, "sqeuclidean") / dof) ** -dof
+    np.fill_diagonal(kernel, 0.0)
+
+    def slope(row, strength):
+        """Return the length of the gradient at the better place of a point, by differences."""
+
+        def loss(place):
+            away = ((place - np.delete(positions, row, axis=0)) ** 2).sum(axis=1)
+            pull = 2 * dof * np.delete(p[row], row) @ np.log1p(away / dof)
+            others = kernel.sum() - 2 * kernel[row].sum()
+            return pull + strength * np.log(others + 2 * ((1 + away / dof) ** -dof).sum())
+
+        place, steps = doubted.doubt.places[row], 1e-4 * np.eye(2)
+        assert loss(place) <= loss(positions[row]) + 1e-12 or strength != 1 / late
+        return np.linalg.norm([(loss(place + step) - loss(place - step)) / 2e-4 for step in steps]) / p[row].sum()
+
+    rows = range(0, len(few), 20)
+    own, other = (np.median([slope(row, strength) for row in rows]) for strength in (1 / late, 1.0))
+    assert own < 0.01
+    assert other > 10 * own
+
+
+def test_what_may_be_believed_follows_from_the_map_without_structure(doubted):
+    doubt, stored = doubted.doubt, doubted.stored(StoredDoubt)
+    null = stored.null.read()
+    assert len(null) == 400
+    expected = [(1 + (null >= value).sum()) / 401 for value in doubt.agreement]
+    np.testing.assert_allclose(doubt.p_value, expected)
+    ordered = np.sort(doubt.p_value)
+    passed = [rank for rank, p in enumerate(ordered, 1) if p <= 0.05 * rank / N]
+    assert doubt.believable.sum() == (np.count_nonzero(ordered <= ordered[passed[-1] - 1]) if passed else 0)
+
+
+def test_a_rule_that_finds_nothing_believes_nothing():
+    assert believable_bound(np.array([0.2, 0.9, 0.6]), 0.05) == 0.0
+    assert believable_bound(np.array([0.9, 0.01, 0.03, 0.02]), 0.05) == 0.03
+
+
+def test_the_same_bits_whichever_way_it_is_requested_and_however_work_is_cut(doubted, points, tmp_path):
+    values = {**VALUES, "doubt": {"null_points": 400, "halves": 1, "measured": True}}
+    with pytest.raises(ConfigError, match=r"doubt\.NAME, got layout"):
+        measure_doubt(doubted, Executor(workers=2), {"layout.max_iterations": 5})
+    other = run(open_points(points), tmp_path, "t-sne", Parameters().with_values(values), Executor(workers=2), 2048)
+    assert other.keys == doubted.keys
+    for one, expected in zip(other.doubt, doubted.doubt, strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+def test_noise_is_not_believed(tmp_path):
+    noise = np.random.default_rng(4).normal(size=(1200, 10))
+    values = {**VALUES, "doubt": {"null_points": 1200, "measured": True}}
+    made = run(open_points(noise), tmp_path, "t-sne", Parameters().with_values(values), Executor(workers=1))
+    assert made.doubt.believable.mean() < 0.01
+
+
+def test_what_has_no_place_of_its_own_is_refused(points, tmp_path):
+    values = Parameters().with_values({**VALUES, "doubt": {"measured": True}})
+    for method in ("sne", "laplacian-eigenmaps"):
+        with pytest.raises(ConfigError, match=f"{method} has no part of the objective"):
+            run(open_points(points), tmp_path / method, method, values, Executor(workers=1))
+    weighted = with_weights(open_points(points), np.full(N, 2.0))
+    with pytest.raises(ConfigError, match="points with weights"):
+        run(weighted, tmp_path / "weights", "t-sne", values, Executor(workers=1))
+
+
+def test_a_run_without_it_says_how_to_have_it(points, tmp_path):
+    model = sm.LaplacianEigenmaps(store=tmp_path / "run", perplexity=5, n_landmarks=20).fit(points[:60])
+    with pytest.raises(StoreError, match="scalemani doubt RUN"):
+        _ = model.run_.doubt
+    with pytest.raises(ConfigError, match="no part of the objective"):
+        measure_doubt(model.run_, Executor(workers=1))
+
+
+def test_the_command_says_how_to_read_the_map_and_what_it_measured_is_written(doubted, tmp_path):
+    root, labels = str(doubted.store.root), tmp_path / "labels.npy"
+    np.save(labels, np.arange(N) % 2)
+    said = CliRunner().invoke(app, ["doubt", root, "--labels", str(labels), "--json", "--quiet"])
+    assert said.exit_code == 0, said.output
+    told = json.loads(said.stdout)
+    assert told["certificates"] == doubted.certificates["doubt"]
+    text = " ".join(told["sentences"])
+    assert f"{100 * doubted.doubt.preservation.mean():.0f} %" in text
+    export_result(doubted, tmp_path / "doubt.npz", "doubt")
+    with np.load(tmp_path / "doubt.npz") as written:
+        np.testing.assert_array_equal(written["perturbation"], doubted.doubt.perturbation)
+    report = sm.open_run(root).report(tmp_path / "report.html", labels, n_sampled=0).read_text()
+    assert "How to read this map" in report
+    assert set(doubted.doubt.verdicts) <= {"could lie elsewhere", "believable", "not told from noise"}
+    assert (doubted.doubt.verdicts == "could lie elsewhere").sum() == doubted.doubt.doubtful.sum()
+    assert all(verdict in report for verdict in set(doubted.doubt.verdicts))
+    assert told["sentences"][1].split(":")[0] in report
+
+
+def test_repulsion_of_some_pairs_is_refused_as_points_are_placed_by_all(points, tmp_path):
+    sparse.save_npz(tmp_path / "pairs.npz", sparse.csr_matrix(1.0 - np.eye(60)))
+    settings = {"layout.pair_weights": str(tmp_path / "pairs.npz"), "layout.repulsion": "exact"}
+    model = sm.ElasticEmbedding(perplexity=5, max_iter=5, settings=settings, store=tmp_path / "run").fit(points[:60])
+    with pytest.raises(ConfigError, match=r"layout\.pair_weights=.* does not go with doubt"):
+        measure_doubt(model.run_, Executor(workers=1))
+
+
+def test_estimators_have_it_where_it_was_requested(points):
+    settings = {"doubt.measured": True, "doubt.null_points": 0}
+    model = sm.TSNE(perplexity=5, max_iter=20, settings=settings).fit(points[:80])
+    assert model.doubt_.perturbation.shape == (80,)
+    assert not model.doubt_.believable.any()
+    assert not hasattr(sm.TSNE(perplexity=5, max_iter=5).fit(points[:40]), "doubt_")
+
+
+@pytest.mark.parametrize(("kind", "missing", "null"), [("sparse", 0, 60), ("lists", 0, 0), ("gaps", 17, 60)])
+@pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
+def test_points_of_every_kind_have_it_and_rows_that_were_left_out_have_none(points, kind, missing, null):
+    rows, options = points[:150], {"perplexity": 5, "max_iter": 10}
+    if kind == "lists":
+        options["metric"], rows = "precomputed", sm.knn_graph(rows, 15)
+    elif kind == "gaps":
+        options["missing"], rows = "leave-out", np.where(np.arange(150)[:, np.newaxis] % 9 == 0, np.nan, rows)
+    else:
+        rows = sparse.csr_matrix(np.where(rows > 0, rows, 0.0))
+    model = sm.TSNE(settings={"doubt.measured": True, "doubt.null_points": 60}, **options).fit(rows)
+    assert model.certificates_["doubt"]["null_points"] == null
+    assert np.isnan(model.doubt_.perturbation).sum() == np.isnan(model.doubt_.places[:, 0]).sum() == missing
+    assert (np.isnan(model.doubt_.agreement) == np.isnan(model.embedding_[:, 0])).all()
