@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.objectives import Objective
+from scalemani.descents.pull import PullOfOne
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, SLOPE, ExactSums, PairSums, responses
 
 MOST_STEPS = 100
@@ -56,7 +57,8 @@ class PlacementProblem:
 
     `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
     (M, k), rows sum to one; `fixed` sums the kernel over the sources. Of points that are sources, `own` (M,) are their
-    rows, `offsets` (M,) what is added to their sums before the logarithm, and affinities have any sum.
+    rows, `offsets` (M,) what is added to their sums before the logarithm, affinities have any sum, and `pull` is what a
+    reference map adds.
     """
 
     objective: Objective
@@ -67,6 +69,7 @@ class PlacementProblem:
     affinities: np.ndarray
     own: np.ndarray | None = None
     offsets: np.ndarray | None = None
+    pull: PullOfOne | None = None
 
     def field(self, rows: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums (m,) over the sources other than the point itself, and their gradients (m, d)."""
@@ -91,7 +94,11 @@ class PlacementProblem:
             pushes, slopes = np.log(bounded), slopes / bounded[:, np.newaxis]
         values = np.einsum("mk,mk->m", affinities, pulls) + self.strength * pushes
         gradients = 2.0 * np.einsum("mk,mkd->md", weights, differences) + self.strength * slopes
-        return Evaluated(values, gradients, 2.0 * weights.sum(axis=1))
+        evaluated = Evaluated(values, gradients, 2.0 * weights.sum(axis=1))
+        if self.pull is None or self.own is None:
+            return evaluated
+        pulled = self.pull.evaluate(self.own[rows], positions)
+        return Evaluated(*(one + other for one, other in zip(evaluated, pulled, strict=True)))
 
     def hessians(self, positions: np.ndarray, step: float) -> np.ndarray:
         """Return the Hessian (M, d, d) of each objective, by central differences of its gradient over a step."""

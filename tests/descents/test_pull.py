@@ -133,3 +133,25 @@ def test_a_reference_without_weight_or_of_another_width_is_refused():
         sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :3], global_weight=1.0).fit(POINTS)
     with pytest.raises(ConfigError, match=r"reference='pca' needs coordinates"):
         sm.TSNE(perplexity=4, metric="canberra", global_weight=1.0).fit(np.abs(POINTS))
+
+
+@pytest.mark.parametrize("missing", [0, 7])
+def test_a_point_alone_has_the_term_of_all_with_it_moved(missing):
+    draws = np.random.default_rng(6)
+    positions, reference = draws.normal(size=(30, 2)) + 1.0, draws.normal(size=(30, 2))
+    reference[:missing] = np.nan
+    weights = (np.arange(30) >= missing).astype(float)
+    alone = towards(reference, 2.5).alone(positions, 0.5)
+    rows, places = np.array([2, 9, 20]), 2.0 * draws.normal(size=(3, 2))
+    values, gradients, curvatures = alone.evaluate(rows, places)
+    for at, row in enumerate(rows):
+
+        def term(place, row=row):
+            moved = positions.astype(complex)
+            moved[row] = place
+            return written_out(moved, reference, 1.25, weights)
+
+        assert values[at] == pytest.approx(term(places[at]).real, rel=1e-10)
+        slopes = [term(places[at] + 1j * STEP * way).imag / STEP for way in np.eye(2)]
+        np.testing.assert_allclose(gradients[at], slopes, rtol=1e-8, atol=1e-14)
+    assert (curvatures > 0).tolist() == [missing == 0, True, True]

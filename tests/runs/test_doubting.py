@@ -39,6 +39,51 @@ def points():
     return np.concatenate([clusters, draws.normal(scale=8.0, size=(100, 6))])
 
 
+@pytest.mark.parametrize("method", ["t-sne", "elastic-embedding"])
+def test_points_are_placed_under_the_pull_of_the_run(points, method, tmp_path):
+    """Places are minima of the whole objective, with the pull; some points have no reference."""
+    few, weight = points[::8], 20.0
+    reference = np.where(np.arange(len(few))[:, np.newaxis] < 40, np.nan, few[:, 2:4])
+    strength = 1.0 if method == "t-sne" else 0.1
+    model = {"t-sne": sm.TSNE, "elastic-embedding": sm.ElasticEmbedding}[method]
+    model(
+        strength=strength, perplexity=10, global_weight=weight, reference=reference, max_iter=150, store=tmp_path
+    ).fit(few)
+    doubted = measure_doubt(open_run(tmp_path), Executor(workers=1), {"doubt.null_points": 0})
+    doubt, positions = doubted.doubt, np.asarray(doubted.embedding[...])
+    affinities = doubted.affinities.tocsr().toarray().astype(np.float64)
+    known = ~np.isnan(reference[:, 0])
+    goal = reference[known] - reference[known].mean(axis=0)
+    goal /= np.sqrt((goal**2).sum() / len(goal))
+
+    def loss(moved, weight):
+        squares = cdist(moved, moved, "sqeuclidean")
+        pulled = moved[known] - moved[known].mean(axis=0)
+        size = np.sqrt((pulled**2).sum() / len(pulled))
+        term = weight * ((pulled - size * goal) ** 2).sum() / len(pulled) / (1 + size**2)
+        if method == "t-sne":
+            p, kernel = affinities / affinities.sum(), 1 / (1 + squares)
+            return (p * np.log1p(squares)).sum() + np.log(kernel.sum() - len(kernel)) + term
+        total = affinities.sum()
+        return (affinities * squares).sum() + strength * (np.exp(-squares).sum() - len(squares)) + total * term
+
+    def slope(row, weight):
+        """Return the length of the gradient at the better place of a point, over what its neighbours pull."""
+        differences = []
+        for step in 1e-4 * np.eye(2):
+            ends = [positions.copy(), positions.copy()]
+            ends[0][row], ends[1][row] = doubt.places[row] + step, doubt.places[row] - step
+            differences.append((loss(ends[0], weight) - loss(ends[1], weight)) / 2e-4)
+        scale = affinities[row].sum() / (affinities.sum() if method == "t-sne" else 1.0)
+        return np.linalg.norm(differences) / scale
+
+    rows = [*range(0, 40, 8), *range(40, len(few), 10)]
+    own, other = (np.array([slope(row, one) for row in rows]) for one in (weight, 0.0))
+    assert np.median(own[:5]) < 0.01  # of points without a reference
+    assert np.median(own) < 0.01
+    assert np.median(other) > 10 * np.median(own)
+
+
 @pytest.fixture(scope="module")
 def doubted(points, tmp_path_factory):
     """Return the run of the points with its doubt, which was measured after it had ended."""

@@ -18,6 +18,7 @@ from scipy.spatial import cKDTree
 
 from scalemani.config.objectives import Objective, objective_of
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.pull import PullOfOne, towards
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
 from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.engine.memory_model import Memory, array, entries
@@ -55,7 +56,7 @@ class FixedMap(NamedTuple):
     """A finished map in work order, as single points are placed in it.
 
     `positions` (N, d) and a tree of them; `fixed` sums the kernel over them; `total` is the sum over all pairs;
-    affinities are multiplied by `scale`; Hessians are differences over a `step`.
+    affinities are multiplied by `scale`; Hessians are differences over a `step`; `pull` is that of a reference map.
     """
 
     positions: np.ndarray
@@ -66,6 +67,7 @@ class FixedMap(NamedTuple):
     strength: float
     scale: float
     step: float
+    pull: PullOfOne | None
 
     def problem(self, own: np.ndarray, neighbors: np.ndarray, affinities: np.ndarray) -> PlacementProblem:
         """Return the part that points (m,) have in the objective, by their rows of W, (m, k) each, over 2 where a sum.
@@ -74,7 +76,14 @@ class FixedMap(NamedTuple):
         """
         factor = self.scale if self.objective.combine == "sum" else 2.0 * self.scale
         single = PlacementProblem(
-            self.objective, self.strength, self.fixed, self.positions, neighbors, factor * affinities, own
+            self.objective,
+            self.strength,
+            self.fixed,
+            self.positions,
+            neighbors,
+            factor * affinities,
+            own,
+            pull=self.pull,
         )
         if self.objective.combine == "sum":
             return single
@@ -86,10 +95,13 @@ def memory(sizes: Sizes) -> Memory:
     """Return what the map takes with its tree and mesh, a block of W and of the graph, and the null map."""
     n_points, d, rows = sizes.dimensions.n_points, sizes.params.n_components, sizes.dimensions.block_rows
     k = sizes.params.n_neighbors
+    pulled = sizes.params.layout.global_weight > 0
+    reference = {"reference map, and products with it": array("float64", n_points, 3 * d)} if pulled else {}
     scores = Memory(
         process={
             "positions as stored, in work order, and in a tree": array("float64", n_points, 4 * d + 3),
             "mesh, and while it is made": 2 * array("float64", mesh_values(n_points)),
+            **reference,
         },
         task={
             "rows of W of a block": 3 * entries(sizes.block_nonzeros, "float32") + array("int64", rows),
@@ -150,9 +162,16 @@ def fixed_map(task: StageTask) -> FixedMap:
     fixed = FixedSources(make_repulsion(method, objective.kernel, tolerance), positions)
     total = float(np.sum(fixed.field(positions)[0] - 1.0)) if objective.combine == "log-sum" else 0.0
     degrees = task.stored(StoredSymmetricAffinities).read_degrees(len(positions))
-    scale = 1.0 / float(degrees.sum()) if objective.total == "one" else 1.0
+    total_affinity = float(degrees.sum())
+    scale = 1.0 / total_affinity if objective.total == "one" else 1.0
+    pull = None
+    if params.layout.global_weight > 0:
+        whole = towards(halves.reference_of(task), params.layout.global_weight * scale * total_affinity)
+        pull = whole.alone(positions, 0.5 if objective.combine == "sum" else 1.0)
     step = EXACT_STEP if method == "exact" else MESH_STEP
-    return FixedMap(positions, cKDTree(positions), fixed, total, objective, descent.relative_strength, scale, step)
+    return FixedMap(
+        positions, cKDTree(positions), fixed, total, objective, descent.relative_strength, scale, step, pull
+    )
 
 
 def block_scores(task: StageTask, block: int) -> Arrays:

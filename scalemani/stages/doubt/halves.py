@@ -136,13 +136,21 @@ def mapped(task: StageTask, half: Half, starts: np.ndarray, jitter: np.ndarray, 
     problem = problem_of(half.rows, objective, params.strength, over)
     if layout.global_weight > 0:
         affinities = problem.scale * float(half.rows.values.sum(dtype=np.float64))
-        reference = task.stored(StoredLayout).reference.read()[own]
-        problem = replace(problem, pull=towards(reference, layout.global_weight * affinities))
+        problem = replace(problem, pull=towards(reference_of(task)[own], layout.global_weight * affinities))
     positions = (standardized(starts[own]) + jitter[own]) * (params.start_deviation or 1.0)
     state = State(positions if problem.pull is None else problem.pull.turned(positions))
     n_points, n_dims = positions.shape
     method = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, params.exact_up_to)
     return deque(descend(problem, phases_of(params, n_points), method, state), 1)[0].positions
+
+
+def reference_of(task: StageTask) -> np.ndarray:
+    """Return the map (N, d) that points of a run were pulled to, in work order; NaN where it has no place for one."""
+    stored = task.stored(StoredLayout)
+    reference = stored.reference.read()
+    if stored.group.certificate("pulled", int) < len(reference):
+        reference[(reference == 0).all(axis=1)] = np.nan
+    return reference
 
 
 def compared(
