@@ -16,6 +16,7 @@ import numpy as np
 
 from scalemani.config.objectives import Objective
 from scalemani.descents.pull import PullOfOne
+from scalemani.kernels.graph.attraction import attraction_at
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, SLOPE, ExactSums, PairSums, responses
 
 MOST_STEPS = 100
@@ -82,19 +83,13 @@ class PlacementProblem:
 
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
-        weights = affinities = self.affinities[rows]
-        differences = positions[:, np.newaxis] - self.sources[self.neighbors[rows]]
-        pulls = squares = np.einsum("mkd,mkd->mk", differences, differences)
-        if self.objective.attraction != "quadratic":
-            dof = self.objective.dof
-            weights, pulls = affinities / (1.0 + squares / dof), dof * np.log1p(squares / dof)
+        lists, student = (rows, self.neighbors, self.affinities), self.objective.attraction == "student"
+        pulls, gradients, curvatures = attraction_at(positions, self.sources, lists, student, self.objective.dof)
         pushes, slopes = self.field(rows, positions)
         if self.objective.combine != "sum":
             bounded = np.maximum(pushes if self.offsets is None else self.offsets[rows] + pushes, LEAST_SUM)
             pushes, slopes = np.log(bounded), slopes / bounded[:, np.newaxis]
-        values = np.einsum("mk,mk->m", affinities, pulls) + self.strength * pushes
-        gradients = 2.0 * np.einsum("mk,mkd->md", weights, differences) + self.strength * slopes
-        evaluated = Evaluated(values, gradients, 2.0 * weights.sum(axis=1))
+        evaluated = Evaluated(pulls + self.strength * pushes, gradients + self.strength * slopes, curvatures)
         if self.pull is None or self.own is None:
             return evaluated
         pulled = self.pull.evaluate(self.own[rows], positions)

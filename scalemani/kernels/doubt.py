@@ -6,6 +6,7 @@ Lists of a point are (M, k) rows of the points, affinities (M, k) rows of W padd
 import numpy as np
 
 from scalemani.kernels.graph.product import Rows
+from scalemani.kernels.machine.compile import compiled, inlined
 
 LLOYD_STEPS = 10
 
@@ -20,34 +21,44 @@ def padded_rows(rows: Rows, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return columns, np.where(inside, values[places] if len(values) else 0.0, 0.0).astype(np.float64)
 
 
+@compiled
 def centers_elsewhere(places: np.ndarray, weights: np.ndarray, own: np.ndarray) -> np.ndarray:
     """Return the centre (M, d) of those neighbours of each point that lie elsewhere in a map.
 
     They are the second of two clusters that k-means finds among the places (M, k, d) of its neighbours by their weights
-    (M, k), from the `own` place (M, d) of the point and its farthest neighbour.
+    (M, k), from the `own` place (M, d) of the point and its farthest neighbour; a cluster without weight stays.
     """
-    counted = weights > 0
-    first = own.copy()
-    squares = np.where(counted, square_distances(places, own), -1.0)
-    second = np.take_along_axis(places, np.argmax(squares, axis=1)[:, np.newaxis, np.newaxis], axis=1)[:, 0]
-    for _ in range(LLOYD_STEPS):
-        of_second = square_distances(places, second) < square_distances(places, first)
-        first = weighted_means(places, weights * ~of_second, first)
-        second = weighted_means(places, weights * of_second, second)
-    return second
+    n_points, longest, n_dims = places.shape
+    centers, means, totals = np.empty((2, n_dims)), np.empty((2, n_dims)), np.empty(2)
+    found = np.empty((n_points, n_dims))
+    for i in range(n_points):
+        farthest, most = 0, -1.0
+        for k in range(longest):
+            square = square_between(places[i, k], own[i])
+            if weights[i, k] > 0 and square > most:
+                farthest, most = k, square
+        centers[0], centers[1] = own[i], places[i, farthest]
+        for _ in range(LLOYD_STEPS):
+            means[:], totals[:] = 0.0, 0.0
+            for k in range(longest):
+                of = 1 if square_between(places[i, k], centers[1]) < square_between(places[i, k], centers[0]) else 0
+                totals[of] += weights[i, k]
+                for d in range(n_dims):
+                    means[of, d] += weights[i, k] * places[i, k, d]
+            for of in range(2):
+                if totals[of] > 0:
+                    centers[of] = means[of] / totals[of]
+        found[i] = centers[1]
+    return found
 
 
-def square_distances(places: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return the squared distances (M, k) of places (M, k, d) to centres (M, d)."""
-    away = places - centers[:, np.newaxis]
-    return np.asarray(np.einsum("mkd,mkd->mk", away, away))
-
-
-def weighted_means(places: np.ndarray, weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """Return the means (M, d) of places (M, k, d) by weights (M, k), `otherwise` (M, d) where all weights are zero."""
-    total = weights.sum(axis=1, keepdims=True)
-    means = np.einsum("mk,mkd->md", weights, places) / np.where(total > 0, total, 1.0)
-    return np.where(total > 0, means, otherwise)
+@inlined
+def square_between(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the squared distance of two places (d,)."""
+    square = 0.0
+    for d in range(one.shape[0]):
+        square += (one[d] - other[d]) ** 2
+    return square
 
 
 def shares_within(lists: np.ndarray, longer: np.ndarray) -> np.ndarray:

@@ -160,6 +160,48 @@ def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, ov
     return float(sum(over(lambda part: _energy(csr, positions, student, part.start, part.stop), parts)))
 
 
+@compiled
+def attraction_at(
+    places: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray, np.ndarray], student: bool, dof: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what single points at places (m, d) have of E+ by lists of neighbours among sources (N, d), both float64.
+
+    Parameters
+    ----------
+    lists : rows (m,) int64 of the two others, neighbours (M, k) int64, and affinities (M, k) float64
+    student : whether a(t) is dof log(1 + t / dof), and not t
+
+    Returns
+    -------
+    sum_k p_k a(t_k) (m,), its gradients (m, d), and 2 sum_k p_k a'(t_k) (m,), all float64
+    """
+    of_places, neighbors, affinities = lists
+    n_dims, longest = places.shape[1], neighbors.shape[1]
+    values, gradients, curvatures = np.empty(places.shape[0]), np.empty(places.shape), np.empty(places.shape[0])
+    squares, weights = np.empty(longest), np.empty(longest)
+    for i in range(places.shape[0]):
+        row = of_places[i]
+        for entry in range(longest):
+            square = 0.0
+            for d in range(n_dims):
+                difference = places[i, d] - sources[neighbors[row, entry], d]
+                square += difference * difference
+            squares[entry], weights[entry] = square / dof if student else square, affinities[row, entry]
+        if student:
+            values[i] = dof * _log_sum(squares, weights, longest)
+            for entry in range(longest):
+                weights[entry] /= 1.0 + squares[entry]
+        else:
+            values[i] = _sum(squares, weights, longest)
+        gradients[i], curvature = 0.0, 0.0
+        for entry in range(longest):
+            curvature += weights[entry]
+            for d in range(n_dims):
+                gradients[i, d] += 2.0 * weights[entry] * (places[i, d] - sources[neighbors[row, entry], d])
+        curvatures[i] = 2.0 * curvature
+    return values, gradients, curvatures
+
+
 def reference_sum_pulls(
     columns: int, weights: int, count: int, places: int, place: tuple[int, int], square: float
 ) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.doubt import agreements
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.landmarks.nearest import squares_to
 from scalemani.kernels.neighbors.plain import distances_in, plain_squares
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS
@@ -125,7 +126,12 @@ def comparable(points: Points, metric: str) -> Points:
 
 def distances(points: Points, others: Points, metric: str) -> np.ndarray:
     """Return the distances (n, m) of points, or their squares where these are not compared row by row."""
-    return distances_in(metric, points, others) if compares_rows(metric) else plain_squares(points, others)
+    if compares_rows(metric):
+        return distances_in(metric, points, others)
+    if sp.issparse(points) or points.dtype == np.bool_:
+        return plain_squares(points, others)
+    every = np.ascontiguousarray(np.broadcast_to(np.arange(len(others)), (len(points), len(others))))
+    return squares_to(points, others, every)
 
 
 def permuted_columns(points: Points, draws: np.random.Generator) -> Points:

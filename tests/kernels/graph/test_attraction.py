@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scalemani.descents.directions import conjugate_gradients, shifted_laplacian, spectral_operator
 from scalemani.kernels.arrays.coordinates import dot
 from scalemani.kernels.descent import Motion, PairCurvature, momentum_step
-from scalemani.kernels.graph.attraction import attraction_energy, attraction_gradient
+from scalemani.kernels.graph.attraction import attraction_at, attraction_energy, attraction_gradient
 from scalemani.kernels.machine.vector_math import log_positive
 from tests.kernels.oracles import rows_of, symmetric
 
@@ -32,6 +32,21 @@ def test_energy_and_gradient_are_the_sums(seed, n_points, n_dims, kernel, size):
     gradient = 4 * np.einsum("nm,nmd->nd", pulls, positions[:, None] - positions[None])
     found = attraction_gradient(rows, positions, kernel, np.empty_like(positions))
     np.testing.assert_allclose(found, gradient, atol=1e-11 * max(np.abs(gradient).max(), 1e-300))
+
+
+@pytest.mark.parametrize(("student", "dof", "n_dims"), [(False, 1.0, 2), (True, 1.0, 3), (True, 0.5, 2)])
+def test_single_points_have_the_sums_of_their_lists(student, dof, n_dims):
+    draws = np.random.default_rng(1)
+    sources, places = draws.normal(size=(50, n_dims)), 3.0 * draws.normal(size=(4, n_dims))
+    neighbors, affinities, rows = draws.integers(50, size=(9, 7)), draws.random((9, 7)), np.array([8, 0, 3, 3])
+    apart = places[:, np.newaxis] - sources[neighbors[rows]]
+    squares, p = (apart**2).sum(axis=2), affinities[rows]
+    pulled = p / (1 + squares / dof) if student else p
+    found = attraction_at(places, sources, (rows, neighbors, affinities), student, dof)
+    expected = (p * (dof * np.log1p(squares / dof) if student else squares)).sum(axis=1)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-13)
+    np.testing.assert_allclose(found[1], 2 * np.einsum("mk,mkd->md", pulled, apart), rtol=1e-12)
+    np.testing.assert_allclose(found[2], 2 * pulled.sum(axis=1), rtol=1e-13)
 
 
 def test_a_row_longer_than_is_held_at_a_time():
