@@ -25,6 +25,7 @@ from typing import Any
 import numba
 import numpy as np
 import scipy.sparse as sp
+from digits import million_digits
 from measuring import scalemani, show
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree, procrustes
@@ -37,7 +38,9 @@ import scalemani as sm
 PERPLEXITIES = (5, 10, 20, 30, 50, 100)
 SCORES = ("doubt", "believable", "neighbor-preservation", "label-accuracy")
 CERTAIN = 2.0  # standard errors that tell a score from the best
+N_WRITTEN = 70_000  # digits that were written by hand: more of them are deformed ones
 N_DIGITS, N_TEXTS = 6000, 6000
+MOVED = 0.1  # of the distances of neighbours: what either measure is below tells how well a descent has ended
 
 
 def read(name: str) -> Any:
@@ -184,7 +187,7 @@ def anew(folder: Path, n_points: int, n_moved: int) -> list[dict[str, Any]]:
         scale = np.linalg.norm(base - base.mean(axis=0))
         whole[number] = scale * np.linalg.norm(there[row] - here[row]) / units[row]
     alone = doubt.perturbation[rows]
-    far = alone > 2
+    far, moved = alone > 2, np.maximum(alone, whole) > MOVED
     return [
         {
             "points": n_points,
@@ -193,6 +196,8 @@ def anew(folder: Path, n_points: int, n_moved: int) -> list[dict[str, Any]]:
             "doubtful that stay away": float(np.mean(whole[far] > 2)) if far.any() else "",
             "others that come back": float(np.mean(whole[~far] <= 2)),
             "rank correlation": float(spearmanr(alone, whole).statistic),
+            "that moved": int(moved.sum()),
+            "of those": float(spearmanr(alone[moved], whole[moved]).statistic) if moved.sum() > 2 else "",
             "of doubtful ones": float(spearmanr(alone[far], whole[far]).statistic) if far.sum() > 2 else "",
         }
     ]
@@ -253,8 +258,12 @@ def truths(repeats: int = 3) -> list[dict[str, Any]]:
 def seconds(folder: Path, n_points: int) -> dict[str, Any]:
     """Return the seconds of the descent and of the doubt of one map of digits, and their peak memory."""
     folder.mkdir(parents=True, exist_ok=True)
-    points, run = folder / f"digits-{n_points}.npy", folder / f"doubt-{n_points}"
-    np.save(points, read("mnist.npz")["X"][:n_points])
+    run = folder / f"doubt-{n_points}"
+    if n_points > N_WRITTEN:
+        points = million_digits(folder, n_points)
+    else:
+        points = folder / f"digits-{n_points}.npy"
+        np.save(points, read("mnist.npz")["X"][:n_points])
     scalemani("embed", str(points), str(run), "--method", "t-sne", "--set", "doubt.measured=true")
     stages = json.loads(scalemani("info", str(run), "--json").output)["stages"]
     return {
