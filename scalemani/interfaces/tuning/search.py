@@ -61,6 +61,11 @@ class Cell:
     computed_as: dict[str, int] = field(default_factory=dict)
     failure: str | None = None
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys of the stages by their names."""
+        return {name: stage.key for name, stage in self.stages.items()}
+
 
 @dataclass
 class Tuning:
@@ -108,18 +113,19 @@ class Tuning:
     def undecided_(self) -> list[int]:
         """The numbers of the cells that the first score does not tell from the best by two standard errors.
 
-        Errors are taken as independent. The same points are looked at in all cells, so that differences are known
-        better than that.
+        Cells whose run is that of the best are none: the method reads nothing that differs. Errors are taken as
+        independent. The same points are looked at in all cells, so that differences are known better than that.
         """
         best, first = self.best_index_, self.scoring[0]
         if best is None:
             return []
-        of_best = self.cells[best].scores[first]
-        scored = [(number, cell.scores[first]) for number, cell in enumerate(self.cells) if first in cell.scores]
+        of_best, run_of_best = self.cells[best].scores[first], self.cells[best].keys
+        others = [(number, cell) for number, cell in enumerate(self.cells) if cell.keys != run_of_best]
+        scored = [(number, cell.scores[first]) for number, cell in others if first in cell.scores]
         return [
             number
             for number, one in scored
-            if number != best and abs(one.value - of_best.value) <= CERTAIN * np.hypot(one.error, of_best.error)
+            if abs(one.value - of_best.value) <= CERTAIN * np.hypot(one.error, of_best.error)
         ]
 
     @property

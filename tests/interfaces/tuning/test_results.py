@@ -103,10 +103,10 @@ def test_files_that_cannot_be_written_whole_stay_as_they_were(tmp_path, name):
 
 def of_two(*pairs, error=0.01):
     other = "label-accuracy"
-    cells = [
-        Cell({"w": number}, "t-sne", {MORE: Measure(one, error, 100), other: Measure(two, error, 100)})
-        for number, (one, two) in enumerate(pairs)
-    ]
+    cells = []
+    for number, (one, two) in enumerate(pairs):
+        scores = {MORE: Measure(one, error, 100), other: Measure(two, error, 100)}
+        cells.append(Cell({"w": number}, "t-sne", scores, {"layout": Stage(f"own {number}", 1.0)}))
     return Tuning("/runs/grid", (*cells, cell(None)), (MORE, other))
 
 
@@ -114,6 +114,8 @@ def test_cells_within_two_standard_errors_of_the_best_are_undecided():
     assert of_two((0.90, 0), (0.87, 0), (0.873, 0), (0.90, 0)).undecided_ == [2, 3]  # 2 * sqrt(2) * 0.01 = 0.0283
     assert of_two((0.90, 0), (0.89, 0), error=0.0).undecided_ == []
     assert tuning(cell(None)).undecided_ == []
+    same = [cell(0.5, stages=[("layout", Stage(key, 1.0))], w=number) for number, key in enumerate("aab")]
+    assert tuning(*same).undecided_ == [2]  # the second is the run of the best
 
 
 def test_the_front_has_the_cells_that_none_exceeds_in_both_scores():
