@@ -1,12 +1,13 @@
 """The derivative of a map at its points by their features: of landmark weights, or of a minimum by each point's own.
 
 In the minimum of a nonlinear objective the gradient in y_i of all terms with point i vanishes. With the other points
-and their affinities p_j. where they are, H dy = -sum_j d grad / d p_ij dp_ij, H (d, d) the Hessian in y_i alone, where
-the bandwidth of p_i. changes so that the perplexity stays (implicit function theorem).
+where they are, H dy = -sum_j d grad / d w_ij dw_ij, H (d, d) the Hessian in y_i alone (implicit function theorem). A
+point that moves changes its own affinities p(j|i) and those that its neighbours have for it, p(i|j): 2 w_ij is their
+sum. The bandwidths of all of these rows change so that their perplexity stays.
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,12 +21,12 @@ from scalemani.kernels.affinities.bandwidths import gaussian_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.kernels.landmarks.derivatives import combination_derivatives
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.repulsion.pair_sums import ExactSums, responses
+from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums, responses
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.new_points.placements import DescentPlacer, LandmarkPlacer, placer_of
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
-from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities
+from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
@@ -34,6 +35,7 @@ CACHE_BYTES = 2**28  # of decoded blocks of lists and affinities
 STEP = 1e-2  # in units of the kernels, by which gradients of sums are differenced: errs by 1e-4
 LEAST_CURVATURE = 1e-3  # of the largest: a flatter direction counts as curved as this, or doubtful points would decide
 NEWTON_STEPS = 20
+ROUNDING = 1e-7  # of affinities that sum to one: what is below is left of a difference in float32
 
 
 class Gradients(Protocol):
@@ -84,7 +86,8 @@ class DescentGradients:
 
     `positions` (N, d), and `inverses` (N, d, d) of own Hessians of half the objective, which scales affinities by
     `scale`. `total` is the sum over all pairs that the strength is divided by, one where it is not. `sigma` is that of
-    Gaussian affinities, None for entropic ones.
+    Gaussian affinities, None for entropic ones. `bandwidths` are those of all rows of affinities, `bridges` (N, N) what
+    W has between components beside these.
     """
 
     objective: Objective
@@ -94,7 +97,10 @@ class DescentGradients:
     total: float
     run: Run
     lists: ArrayReader
+    distances: ArrayReader
     sigma: float | None
+    bandwidths: "Bandwidths" = field(repr=False)
+    bridges: sp.csr_matrix = field(repr=False)
 
     @classmethod
     def read(cls, run: Run) -> Self:
@@ -106,6 +112,8 @@ class DescentGradients:
                 "derivatives of a nonlinear map need entropic or gaussian affinities of points without weights, and "
                 "elastic-embedding, s-sne, t-sne or another objective with one sum over all pairs"
             )
+        if run.params.follows_classes:
+            raise ConfigError("derivatives of a nonlinear map need symmetric_affinities.target_weight 0")
         if descent.dof != 1 or descent.global_weight > 0:
             raise ConfigError(
                 f"derivatives of a nonlinear map need layout.dof 1 and layout.global_weight 0, got {descent.dof:g} and "
@@ -116,23 +124,11 @@ class DescentGradients:
             descent.repulsion, objective.kernel, len(positions), run.params.n_components, descent.exact_up_to
         )
         sums = make_repulsion(method, objective.kernel, descent.tolerance)
-        values, slopes = sums.field(positions)
-        total = float(values.sum()) if objective.combine == "log-sum" else 1.0
-        push, graph = descent.relative_strength / total, run.stored(StoredSymmetricAffinities)
-        blocks = range(run.dimensions.n_blocks)
-        scale = 1.0
+        graph, scale = run.stored(StoredSymmetricAffinities), 1.0
         if objective.total == "one":
-            scale = 1.0 / sum(float(graph.degrees(block).sum()) for block in blocks)
-        of_itself = responses(objective.kernel, np.array([STEP**2]))[1][0]  # a point as a source
-        curvature = np.empty((*positions.shape, positions.shape[1]))
-        for column, step in enumerate(STEP * np.eye(positions.shape[1])):
-            ahead, behind = (sums.field(positions, positions + one)[1] for one in (step, -step))
-            curvature[:, column] = (ahead - behind) / (2 * STEP)
-            curvature[:, column, column] -= 2 * of_itself
-        curvature = push * (curvature + curvature.transpose(0, 2, 1)) / 2
-        if objective.combine == "log-sum":
-            curvature -= 2 * push / total * slopes[:, :, np.newaxis] * slopes[:, np.newaxis]
-        for block in blocks:
+            scale = 1.0 / sum(float(graph.degrees(block).sum()) for block in range(run.dimensions.n_blocks))
+        curvature, total = repulsion_curvature(objective, positions, sums, descent.relative_strength)
+        for block in range(run.dimensions.n_blocks):
             start, stop = run.dimensions.rows(block)
             of_block = attraction_curvature(graph.read_matrix(block, len(positions)), positions, start, objective)
             curvature[start:stop] += scale * of_block
@@ -142,27 +138,62 @@ class DescentGradients:
         lists, sigma = run.stored(StoredNeighbors), None
         if kind == "gaussian":
             sigma = sigma_of(run.group(StoredAffinities.STAGE), run.params.affinities)
-        return cls(objective, positions, inverses, scale, total, run, lists.indices(lists.final_step), sigma)
+        joined = run.stored(StoredComponents)
+        ends, weights = joined.bridge_rows.read(), joined.bridge_weights.read()
+        bridges = sp.csr_matrix((weights, ends.T), 2 * (len(positions),))
+        return cls(
+            objective,
+            positions,
+            inverses,
+            scale,
+            total,
+            run,
+            lists.indices(lists.final_step),
+            lists.distances(lists.final_step),
+            sigma,
+            read_bandwidths(run),
+            bridges + bridges.T,
+        )
 
     def at(self, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return the derivatives (n, d, D) float64."""
         near, differences = self._differences(rows, points)
-        shares = self.run.stored(StoredAffinities).values.gather(rows, CACHE_BYTES).astype(np.float64)[..., np.newaxis]
-        shares /= shares.sum(axis=1, keepdims=True)
+        stored = self.run.stored(StoredAffinities).values.gather(rows, CACHE_BYTES).astype(np.float64)
+        shares = (stored / stored.sum(axis=1, keepdims=True))[..., np.newaxis]
         squares = (differences**2).sum(axis=2, keepdims=True)
-
-        def centred(values: np.ndarray) -> np.ndarray:
-            return values - (shares * values).sum(axis=1, keepdims=True)
-
-        deviations, pulls = centred(squares), centred(self._pulls(rows, near, self.positions[rows]))
-        spread = (shares * deviations**2).sum(axis=1, keepdims=True)
-        spread = np.where(spread > 0, spread, np.inf)  # of neighbours that tie, whose affinities are equal
-        logarithms = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
-        beta = -(shares * deviations * logarithms).sum(axis=1, keepdims=True) / spread
+        of_rows = bandwidths_of(shares[..., 0], squares[..., 0])
+        beta, mean, spread = (one[:, np.newaxis, np.newaxis] for one in of_rows)
+        deviations, pulls = squares - mean, self._pulls(rows, near, self.positions[rows])
+        pulls -= (shares * pulls).sum(axis=1, keepdims=True)
         if self.sigma is None:
             pulls -= (shares * deviations * pulls).sum(axis=1, keepdims=True) / spread * deviations
         forces = (-beta * shares * pulls).transpose(0, 2, 1) @ (2.0 * differences)
+        received = self._received(rows, near, stored)
+        of_entry = np.repeat(np.arange(len(rows)), np.diff(received.indptr))
+        apart = points[of_entry] - gathered(self.run, received.indices)
+        slopes = self._slopes_received(received, (apart**2).sum(axis=1))
+        pulls = self._pulls(rows[of_entry], received.indices[:, np.newaxis], self.positions[rows[of_entry]])[:, 0]
+        for axis, weights in enumerate(2.0 * (slopes[:, np.newaxis] * pulls).T):
+            forces[:, axis] += sp.csr_matrix((weights, np.arange(len(weights)), received.indptr)) @ apart
         return -self.inverses[rows] @ forces
+
+    def _received(self, rows: np.ndarray, near: np.ndarray, stored: np.ndarray) -> sp.csr_matrix:
+        """Return the affinities p(i|j) (n, N) that others have for rows, whose own are `stored` (n, k)."""
+        order, shape = np.argsort(rows, kind="stable"), (len(rows), len(self.positions))
+        w = self.run.stored(StoredSymmetricAffinities).read_at(rows[order], self.run.dimensions)[np.argsort(order)]
+        bounds = np.arange(0, near.size + 1, near.shape[1])
+        own = sp.csr_matrix((stored.ravel(), near.ravel(), bounds), shape)
+        received = (2.0 * (w.astype(np.float64) - self.bridges[rows]) - own).tocsr()
+        received.data[received.data < ROUNDING] = 0.0
+        received.eliminate_zeros()
+        return received
+
+    def _slopes_received(self, received: sp.csr_matrix, squares: np.ndarray) -> np.ndarray:
+        """Return the derivatives (e,) of affinities (n, N) that others have for rows by their squared distances."""
+        beta, mean, spread = (one[received.indices] for one in self.bandwidths)
+        shares = received.data
+        slopes = -beta * shares * (1.0 - shares)
+        return slopes if self.sigma is not None else slopes + beta * shares**2 * (squares - mean) ** 2 / spread
 
     def moved(self, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return the minima (n, d) of the rows' own terms, by exact sums and affinities computed anew.
@@ -173,6 +204,7 @@ class DescentGradients:
         stored = self.run.stored(StoredAffinities).values.gather(rows).astype(np.float64)
         near, differences = self._differences(rows, points)
         changes = self._affinities((differences**2).sum(axis=2)) - stored / stored.sum(axis=1, keepdims=True)
+        received = self._received_changes(rows, points, self._received(rows, near, stored)).tocoo()
         graph = self.run.stored(StoredSymmetricAffinities)
         matrices = sp.vstack([graph.read_at(rows[[one]], self.run.dimensions) for one in range(len(rows))]).tocoo()
         normalized = self.objective.combine == "log-sum"
@@ -190,8 +222,25 @@ class DescentGradients:
             gradients = 2 * self.scale * pulls + push * slopes
             start = (values, gradients) if start is None else start
             changed = (changes[..., np.newaxis] * self._pulls(rows, near, positions)).sum(axis=1)
+            of_entry = received.row
+            apart = self._pulls(rows[of_entry], received.col[:, np.newaxis], positions[of_entry])[:, 0]
+            for axis, one in enumerate((received.data[:, np.newaxis] * apart).T):
+                changed[:, axis] += np.bincount(of_entry, one, len(rows))
             positions -= np.einsum("nab,nb->na", self.inverses[rows], gradients - start[1] + changed)
         return positions
+
+    def _received_changes(self, rows: np.ndarray, points: np.ndarray, received: sp.csr_matrix) -> sp.csr_matrix:
+        """Return how the affinities that others have for rows change with these at other points, computed anew."""
+        width, givers = self.run.params.affinity_neighbors, received.indices
+        of_entry = np.repeat(np.arange(len(rows)), np.diff(received.indptr))
+        lists = self.lists.gather(givers, CACHE_BYTES)[:, :width]
+        squares = self.distances.gather(givers, CACHE_BYTES)[:, :width].astype(np.float64) ** 2
+        at = lists == rows[of_entry][:, np.newaxis]
+        here = gathered(self.run, givers)
+        there = (gathered(self.run, rows)[of_entry] - here, points[of_entry] - here)
+        before, after = (np.where(at, (one**2).sum(axis=1)[:, np.newaxis], squares) for one in there)
+        changes = np.where(at, self._affinities(after) - self._affinities(before), 0.0).sum(axis=1)
+        return sp.csr_matrix((changes, givers, received.indptr), received.shape)
 
     def _differences(self, rows: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the neighbours (n, k) of rows, and what lies from these to points (n, k, D)."""
@@ -217,6 +266,34 @@ class DescentGradients:
         return spread
 
 
+class Bandwidths(NamedTuple):
+    """The precision of rows of affinities (n,), and the means and variances of their squared distances under these."""
+
+    beta: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+
+
+def bandwidths_of(shares: np.ndarray, squares: np.ndarray) -> Bandwidths:
+    """Return those of rows (n, k) that sum to one, at squared distances; the spread of ties is infinite."""
+    mean = (shares * squares).sum(axis=1)
+    deviations = squares - mean[:, np.newaxis]
+    spread = (shares * deviations**2).sum(axis=1)
+    spread = np.where(spread > 0, spread, np.inf)  # of neighbours that tie, whose affinities are equal
+    logarithms = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+    return Bandwidths(-(shares * deviations * logarithms).sum(axis=1) / spread, mean, spread)
+
+
+def read_bandwidths(run: Run) -> Bandwidths:
+    """Return those of all points (N,): a pass over the lists of a run and their affinities."""
+    graph, affinities, parts = run.stored(StoredNeighbors), run.stored(StoredAffinities), []
+    for block in range(run.dimensions.n_blocks):
+        shares = affinities.values.read_block(block).astype(np.float64)
+        _, distances = graph.read_graph_block(block, shares.shape[1])
+        parts.append(bandwidths_of(shares / shares.sum(axis=1, keepdims=True), distances.astype(np.float64) ** 2))
+    return Bandwidths(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+
+
 def gathered(run: Run, rows: np.ndarray) -> np.ndarray:
     """Return the points (n, D) float64 of a run at rows in work order, as its metric maps them."""
     kind = StoredWorkPoints if StoredWorkPoints.STAGE in run.keys else StoredPoints
@@ -227,6 +304,24 @@ def gathered(run: Run, rows: np.ndarray) -> np.ndarray:
 def slope_of(squares: np.ndarray, objective: Objective) -> np.ndarray:
     """Return a' of the attraction at squared distances."""
     return np.ones(squares.shape) if objective.attraction == "quadratic" else 1.0 / (1.0 + squares)
+
+
+def repulsion_curvature(
+    objective: Objective, positions: np.ndarray, sums: PairSums, strength: float
+) -> tuple[np.ndarray, float]:
+    """Return the Hessians (N, d, d) of half of each point's repulsion, and the sum over all pairs that divides it."""
+    values, slopes = sums.field(positions)
+    total = float(values.sum()) if objective.combine == "log-sum" else 1.0
+    of_itself = responses(objective.kernel, np.array([STEP**2]))[1][0]  # a point as a source
+    curvature = np.empty((*positions.shape, positions.shape[1]))
+    for column, step in enumerate(STEP * np.eye(positions.shape[1])):
+        ahead, behind = (sums.field(positions, positions + one)[1] for one in (step, -step))
+        curvature[:, column] = (ahead - behind) / (2 * STEP)
+        curvature[:, column, column] -= 2 * of_itself
+    curvature = strength / total * (curvature + curvature.transpose(0, 2, 1)) / 2
+    if objective.combine == "log-sum":
+        curvature -= 2 * strength / total**2 * slopes[:, :, np.newaxis] * slopes[:, np.newaxis]
+    return curvature, total
 
 
 def attraction_curvature(

@@ -64,7 +64,10 @@ def test_a_minimum_moves_as_its_own_gradient_solved_anew(points, tmp_path, estim
         ends = []
         for sign in (1, -1):
             changed, point = shares.copy(), points[row] + sign * step * np.array([1, -2, 1, 0.5, 3])
-            changed[row, lists[row]] = shares_of(((point - points[lists[row]]) ** 2).sum(axis=1))
+            moved = points.copy()
+            moved[row] = point
+            for giver in [row, *np.flatnonzero((lists == row).any(axis=1))]:  # whose distance to the point changes
+                changed[giver, lists[giver]] = shares_of(((moved[giver] - moved[lists[giver]]) ** 2).sum(axis=1))
             sums = (shares + shares.T) / 2, (changed + changed.T) / 2
             left = gradient(positions[row], row, sums[0], positions)
 
