@@ -40,6 +40,7 @@ from threadpoolctl import threadpool_limits
 
 import scalemani as sm
 from scalemani.io.figures.charts import line_figure, new_figure, save_figure
+from scalemani.methods.gaussian_process.joint import exchanged_landmarks
 from scalemani.methods.gaussian_process.kernels import active_landmarks
 
 SIZES, ACTIVE_POINTS = (20, 50, 100, 150, 200), 5000
@@ -51,6 +52,7 @@ MOST_DOCUMENTS = 0.19  # of all, that a word of the vocabulary is in
 PICTURES, A_ROW = 16, 8
 COIL_SIDE, COIL_COARSER = 128, 4
 TOY_POINTS, TOY_LANDMARKS, NOISE, ETA_SHARES = 1000, 15, 0.03, (1.0, 0.1)
+TOY_SWEEPS = 5  # over landmarks that are improved jointly
 SIDES = (32, 64)  # pixels along a side of the images of PIE
 
 
@@ -226,12 +228,15 @@ def noisy(pieces: list[np.ndarray], seed: int) -> np.ndarray:
 
 
 def toy_landmarks(points: np.ndarray, eta: float, seed: int, steps: int) -> dict[str, np.ndarray]:
-    """Return 15 landmarks (15, 2) by each method."""
+    """Return 15 landmarks (15, 2) by each method, those of the process and of active learning improved jointly too."""
     draws, settings = np.random.default_rng(seed), {"landmarks.steps": steps, "landmarks.eta": eta}
-    first = int(draws.integers(len(points)))
+    jointly = {**settings, "landmarks.sweeps": TOY_SWEEPS}
+    active = active_landmarks(points, TOY_LANDMARKS, eta, int(draws.integers(len(points))))
     return {
         "process": sm.select_landmarks(points, TOY_LANDMARKS, "gp", seed, settings=settings).points,
-        "active": points[active_landmarks(points, TOY_LANDMARKS, eta, first)],
+        "process, jointly": sm.select_landmarks(points, TOY_LANDMARKS, "gp", seed, settings=jointly).points,
+        "active": points[active],
+        "active, jointly": points[exchanged_landmarks(points, active, TOY_SWEEPS, eta)[0]],
         "random": points[draws.choice(len(points), TOY_LANDMARKS, replace=False)],
     }
 

@@ -36,6 +36,7 @@ PARTS = {
     "new_points",
     "interface",
     "kernels",
+    "joint",
     "rules",
     "solver",
     "invariants",

@@ -230,6 +230,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "landmarks": "landmarks chosen",
         "geometry": "where landmarks lie under the metric of the run",
         "mean_distance_to_nearest_point": "of landmarks that lie off the data",
+        "joint_gain": "by how much sweeps raised the logarithm of the kernel's determinant, a landmark",
     },
     "landmark_weights": {
         "mean_reconstruction_error": "what combinations of landmarks leave of a point, "

@@ -43,12 +43,14 @@ class GaussianProcessChoice(Choice):
     projection : "none", "orthant" or "sphere", the set S that landmarks of "gp" stay in
     batch_points : B, points of a batch of "gp"; None: 1,000, or twice the landmarks if more
     steps : by which "gp" finds each landmark
+    sweeps : over all landmarks, each improved with all others fixed; 0: they stay as they were selected
     """
 
     eta: float | None = None
     projection: str = "none"
     batch_points: int | None = None
     steps: int = 1000
+    sweeps: int = 0
 
 
 def active_landmarks(
@@ -365,8 +367,7 @@ def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learne
     """
     n_landmarks, (n_batches, size, n_features) = choice.n_landmarks, batches.points.shape
     check_in_set(batches, choice.projection)
-    sample = batches.points.reshape(-1, n_features)
-    eta = total_variance(sample) if choice.eta is None else choice.eta
+    eta = bandwidth_of(batches, choice)
     bases = np.zeros((n_batches, n_landmarks, size))
     landmarks = np.empty((n_landmarks, n_features))
     objectives, starts = np.empty(n_landmarks), np.empty(n_landmarks)
@@ -377,9 +378,9 @@ def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learne
         starts[number], _ = mean_objective(batches.points, bases[:, :number], start, eta)
         objectives[number], share = mean_objective(batches.points, bases[:, :number], landmark, eta)
         if number == 0:
-            check_met(sample, landmark, eta)
+            check_met(batches.points.reshape(-1, n_features), landmark, eta)
         if not share > EXHAUSTED:
-            raise exhausted(sample, n_landmarks, number, eta)
+            raise exhausted(batches.points.reshape(-1, n_features), n_landmarks, number, eta)
         for batch, basis in zip(batches.points, bases, strict=True):
             grow(basis, number, batch, landmark, eta)
         landmarks[number] = landmark
@@ -388,8 +389,18 @@ def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learne
     return Learned(landmarks, objectives, starts)
 
 
+def bandwidth_of(batches: Batches, choice: GaussianProcessChoice) -> float:
+    """Return eta, in squared units of the points: by default the sum of the variances of the columns."""
+    return total_variance(batches.points.reshape(-1, batches.points.shape[2])) if choice.eta is None else choice.eta
+
+
 def climbed(
-    batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, choice: GaussianProcessChoice
+    batches: np.ndarray,
+    bases: np.ndarray,
+    start: np.ndarray,
+    eta: float,
+    choice: GaussianProcessChoice,
+    n_before: int = 0,
 ) -> np.ndarray:
     """Return where the steps lead from a start: (D,) float64.
 
@@ -399,9 +410,10 @@ def climbed(
     bases : (b, n, B) float64, as of `objective` for each batch
     start : (D,) float64, in the set S
     eta : bandwidth, in squared units of the points
+    n_before : steps that were taken before: the more, the smaller are those that follow
     """
     landmark = start
-    for step in range(choice.steps):
+    for step in range(n_before, n_before + choice.steps):
         batch = step % len(batches)
         value, gradient = objective(batches[batch], bases[batch], landmark, eta)
         if value > LEAST_OBJECTIVE:

@@ -7,6 +7,7 @@ from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.selection import Selected, at_rows, sample_of
 from scalemani.kernels.rows.compressed import PointsByRow
+from scalemani.methods.gaussian_process.joint import exchanged_landmarks, swept_landmarks
 from scalemani.methods.gaussian_process.kernels import (
     GaussianProcessChoice,
     active_landmarks,
@@ -35,14 +36,23 @@ class Active(PlannedRule[GaussianProcessChoice]):
     choice = GaussianProcessChoice
 
     def select(self, points: PointsByRow, choice: GaussianProcessChoice) -> Selected:
-        """Return the points of a sample of which the process knows least, one after the other."""
+        """Return the points of a sample of which the process knows least, one after the other, or jointly."""
         rows = sample_of(points, choice)
-        first = int(generator(choice.seed, "landmarks/active").integers(len(rows)))
-        return at_rows(points, rows[active_landmarks(points[rows], choice.n_landmarks, choice.eta, first)])
+        first, sample = int(generator(choice.seed, "landmarks/active").integers(len(rows))), points[rows]
+        chosen = active_landmarks(sample, choice.n_landmarks, choice.eta, first)
+        if not choice.sweeps:
+            return at_rows(points, rows[chosen])
+        chosen, gain = exchanged_landmarks(sample, chosen, choice.sweeps, choice.eta)
+        return at_rows(points, rows[chosen])._replace(certificates={"joint_gain": gain})
 
     def memory(self, sizes: Sizes) -> Terms:
-        """Return what the sample takes, and the factor of its kernel."""
-        return explained_memory(sizes, sizes.params.n_landmarks, "factor")
+        """Return what the sample takes, and the factor of its kernel, or the kernel and the shares in it."""
+        n_landmarks = sizes.params.n_landmarks
+        terms = explained_memory(sizes, n_landmarks, "factor")
+        if not sizes.params.part(GaussianProcessParams).sweeps:
+            return terms
+        inverse = 3 * array("float64", n_landmarks, n_landmarks)
+        return {**terms, "shares of landmarks": terms["factor"], "kernel of landmarks, and its inverse": inverse}
 
 
 class Ascended(PlannedRule[GaussianProcessChoice]):
@@ -52,15 +62,22 @@ class Ascended(PlannedRule[GaussianProcessChoice]):
 
     def select(self, points: PointsByRow, choice: GaussianProcessChoice) -> Selected:
         """Return places off the data, with the first and the last value of their objective."""
-        learned = learned_landmarks(drawn_batches(points, choice), choice)
+        batches = drawn_batches(points, choice)
+        learned = learned_landmarks(batches, choice)
         objectives = {"first_objective": float(learned.objectives[0]), "last_objective": float(learned.objectives[-1])}
-        return Selected(learned.landmarks, None, objectives)
+        if not choice.sweeps:
+            return Selected(learned.landmarks, None, objectives)
+        landmarks, gain = swept_landmarks(batches, learned.landmarks, choice)
+        return Selected(landmarks, None, {**objectives, "joint_gain": gain})
 
     def memory(self, sizes: Sizes) -> Terms:
-        """Return what the sample takes, and the bases of all batches."""
-        batch_points = sizes.params.part(GaussianProcessParams).batch_points
-        least = batch_size(sizes.dimensions.n_points, sizes.params.n_landmarks, batch_points)
-        return explained_memory(sizes, least, "bases of all batches")
+        """Return what the sample takes, and the bases of all batches; with sweeps, their triangles too."""
+        process = sizes.params.part(GaussianProcessParams)
+        least = batch_size(sizes.dimensions.n_points, sizes.params.n_landmarks, process.batch_points)
+        terms = explained_memory(sizes, least, "bases of all batches")
+        if not process.sweeps:
+            return terms
+        return {**terms, "triangles of these bases": terms["bases of all batches"]}
 
     def check(self, params: Resolved, n_points: int) -> None:
         """Refuse batches of no more points than landmarks."""

@@ -290,6 +290,7 @@ ROWS: dict[str, Rows] = {
     "landmarks.projection": of_ascent("sphere", {"points.metric": "cosine"}),
     "landmarks.batch_points": of_ascent(90),
     "landmarks.steps": of_ascent(20),
+    "landmarks.sweeps": (*of_ascent(1), Row(2, {"landmarks.method": "gp-active"})),
     "landmark_weights.n_neighbors": (Row(3), Row(3, REFINED, "new", methods=BY_LANDMARKS)),
     "landmark_weights.regularization": (Row(0.1), Row(0.1, REFINED, "new", methods=BY_LANDMARKS)),
     "landmark_weights.tolerance": (Row(0.9), Row(0.9, REFINED, "new", methods=BY_LANDMARKS)),

@@ -32,7 +32,7 @@ MODULES = {
 # Where half of the default is not allowed for.
 OTHERS = {
     "sigma": 0.5, "update": "sine", "neighborhood": 7, "eta": 2.0, "projection": "sphere", "batch_points": 70,
-    "n_neighbors": 7, "covariances": "diagonal", "few_candidates": 2.5, "distances": "squared",
+    "sweeps": 2, "n_neighbors": 7, "covariances": "diagonal", "few_candidates": 2.5, "distances": "squared",
 }  # fmt: skip
 
 
