@@ -90,7 +90,8 @@ def all_checks(audit: Audit, descriptions: Descriptions) -> list[tuple[str, Chec
         ("clustering", reductions.check_clustering),
         ("layout", layout.check_layout),
     )
-    added = [(stage, one.load()) for stage, one in extensions(CheckExtension).items() if audit.run.has(stage)]
+    of_methods = [(one.stage or name, one) for name, one in extensions(CheckExtension).items()]
+    added = [(stage, one.load()) for stage, one in of_methods if audit.run.has(stage)]
     return [
         ("store", lambda _: digests.check_digests(audit.run)),
         ("store", lambda _: digests.check_arrays(audit.run, descriptions)),

@@ -87,9 +87,10 @@ class MeaningsExtension(Extension):
 
 @dataclass(frozen=True)
 class CheckExtension(Extension):
-    """How an audit checks what a stage claims: a `Check` of `audit.verifying`."""
+    """How an audit checks what a stage claims, of its name where it says none: a `Check` of `audit.verifying`."""
 
     load: Load
+    stage: str = ""
 
 
 @dataclass(frozen=True)

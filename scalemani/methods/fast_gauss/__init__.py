@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scalemani.config.methods import DescentExtension, RepulsionExtension
+from scalemani.config.methods import CheckExtension, DescentExtension, RepulsionExtension
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.descents.parts import DescentPart
     from scalemani.kernels.repulsion.pair_sums import ApproximateSums
 
@@ -28,8 +29,16 @@ def bounds() -> "type[DescentPart]":
     return BoundedForces
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.fast_gauss.audit import check_bounds
+
+    return check_bounds
+
+
 NAME = "fgt"
 EXTENSIONS = (
     RepulsionExtension(NAME, transform, ("gaussian",), "order"),
     DescentExtension(NAME, bounds, wanted),
+    CheckExtension(NAME, check, stage="layout"),
 )

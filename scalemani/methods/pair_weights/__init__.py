@@ -38,5 +38,5 @@ def check() -> "Check":
 EXTENSIONS = (
     FieldsExtension("pair_weights", fields, stage="layout"),
     DescentExtension("pair_weights", descent, wanted),
-    CheckExtension("layout", check),
+    CheckExtension("pair_weights", check, stage="layout"),
 )

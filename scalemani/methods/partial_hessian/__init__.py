@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scalemani.config.methods import DescentExtension, FieldsExtension
+from scalemani.config.methods import CheckExtension, DescentExtension, FieldsExtension
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.descents.parts import DescentPart
 
 SPECTRAL_DIAGONAL = "spectral+diagonal"
@@ -29,7 +30,15 @@ def fields() -> type:
     return PartialHessianParams
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.partial_hessian.audit import check_rate
+
+    return check_rate
+
+
 EXTENSIONS = (
     FieldsExtension("partial_hessian", fields, stage="layout"),
     DescentExtension("partial_hessian", descent, wanted, (SPECTRAL_DIAGONAL,)),
+    CheckExtension("partial_hessian", check, stage="layout"),
 )

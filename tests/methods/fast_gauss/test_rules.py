@@ -9,6 +9,8 @@ from scipy.spatial.distance import cdist
 import scalemani as sm
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import StoredRun
+from scalemani.methods.fast_gauss.audit import check_bounds
+from tests.audit.claims import verdicts
 
 DRAWS = np.random.default_rng(8)
 POINTS = DRAWS.normal(size=(300, 5)) + 4 * DRAWS.integers(0, 2, (300, 1))
@@ -37,6 +39,12 @@ def test_the_bound_holds_for_the_errors_of_all_forces(tmp_path, tolerance, weigh
     assert said["force_error"] == pytest.approx(error, rel=1e-6, abs=1e-12)  # of so few points all are looked at
     assert error <= said["force_error_bound"]
     assert said["sum_error_bound"] > 0
+    names = ("hermite_bound", "taylor_bound", "translated_bound", "force_error_bound")
+    furthest = np.linalg.norm(audit.run.groups["layout"].read("forces") - exact[audit.order], axis=1).max()
+    less = 0.5 * furthest * math.sqrt(300) / np.linalg.norm(exact)
+    assert verdicts(check_bounds, tmp_path / "run") == dict.fromkeys(names, "holds")
+    for name, wrong in zip(names, (0.9 * said["hermite_bound"], 0, 1.1 * said["translated_bound"], less), strict=True):
+        assert verdicts(check_bounds, tmp_path / "run", **{name: wrong})[name] == "fails"
 
 
 def test_bounds_are_those_of_the_thesis():

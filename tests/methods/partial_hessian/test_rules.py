@@ -11,6 +11,8 @@ from scalemani.config.params import LayoutParams
 from scalemani.descents.phases import Phase, direction_of
 from scalemani.errors import ConfigError
 from scalemani.methods.partial_hessian import rules
+from scalemani.methods.partial_hessian.audit import check_rate
+from tests.audit.claims import verdicts
 from tests.descents.test_directions import Plain, laplacian
 
 N_POINTS = 40
@@ -101,6 +103,10 @@ def test_the_rate_is_that_of_dense_matrices_and_predicts_the_decrease(tmp_path, 
         assert said["predicted_decrease"] == pytest.approx(rate**2, abs=1e-2)
     elif rate > 1.01:
         assert said["predicted_decrease"] is None
+    assert set(verdicts(check_rate, tmp_path / "run").values()) == {"holds"}
+    for name in ("rate", "least_curvature", "largest_curvature", "predicted_decrease", "measured_decrease"):
+        wrong = 0.7 * (said[name] or 1.0) - 0.1
+        assert verdicts(check_rate, tmp_path / "run", **{name: wrong})[name] == "fails"
 
 
 @pytest.mark.parametrize("direction", ["spectral", "spectral+diagonal"])
