@@ -9,6 +9,7 @@ mutual information with scikit-learn's.
 
     python pipelines/reproductions/clustering_selection.py FOLDER grid beside
     python pipelines/reproductions/clustering_selection.py FOLDER grid --points 2000 --landmarks 300
+    python pipelines/reproductions/clustering_selection.py FOLDER grid --cells 20
 
 M. Vladymyrov, Large-Scale Methods for Nonlinear Manifold Learning, thesis 2014, section 4.8.4.
 """
@@ -96,6 +97,12 @@ def compare(arguments: argparse.Namespace) -> None:
             print(f"| {n_points} | {name} | {seconds:.1f} | {information:.3f} | {error:.1f} |", flush=True)
 
 
+def spread(least: int, most: int, count: int) -> list[int]:
+    """Return so many whole numbers, evenly spaced in their logarithms but for those that coincide when rounded."""
+    finer = (np.unique(np.geomspace(least, most, n).round().astype(int)) for n in range(count, most))
+    return next(values for values in finer if len(values) >= count).tolist()
+
+
 PARTS = {"grid": grid, "beside": compare}
 
 
@@ -108,7 +115,14 @@ def main() -> None:
     parser.add_argument("--landmarks", type=int, default=1000)
     parser.add_argument("--sigmas", type=float, nargs="+", default=SIGMAS)
     parser.add_argument("--neighbors", type=int, nargs="+", default=NEIGHBORS, help="values of K_W")
+    parser.add_argument(
+        "--cells", type=int, help="so many sigmas and values of K_W in the same ranges, 20 in the thesis"
+    )
     arguments = parser.parse_args()
+    if arguments.cells:
+        ends = [(values[0], values[-1]) for values in (arguments.sigmas, arguments.neighbors)]
+        arguments.sigmas = list(np.geomspace(*ends[0], arguments.cells))
+        arguments.neighbors = spread(*ends[1], arguments.cells)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for part in arguments.parts:
         PARTS[part](arguments)
