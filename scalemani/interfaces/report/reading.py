@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from scalemani.config.stages import DOUBT
 from scalemani.io.figures.look import LARGEST_CLASSES
-from scalemani.io.sources.label_values import is_absent
+from scalemani.io.sources.label_values import Measured, is_absent
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.runs.doubt import Doubt
 from scalemani.runs.opened import Run
@@ -79,9 +79,8 @@ def read_map(run: Run, columns: Mapping[str, np.ndarray]) -> Reading:
 
 def is_classes(values: np.ndarray) -> bool:
     """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
-    return (
-        values.dtype.kind in "biuU" and not bool(is_absent(values).any()) and len(np.unique(values)) <= LARGEST_CLASSES
-    )
+    whole = values.dtype.kind in "biuU" and not isinstance(values, Measured)
+    return whole and not bool(is_absent(values).any()) and len(np.unique(values)) <= LARGEST_CLASSES
 
 
 def mixed_shares(run: Run, columns: Mapping[str, Coded]) -> dict[str, np.ndarray]:

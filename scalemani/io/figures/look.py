@@ -11,7 +11,7 @@ import numpy as np
 from scalemani.errors import ConfigError, check_known
 from scalemani.io.sources import open_labels
 from scalemani.io.sources.base import natural_order, optional_module
-from scalemani.io.sources.label_values import categories_of, colours_of_categories, is_absent
+from scalemani.io.sources.label_values import Measured, categories_of, colours_of_categories, is_absent
 from scalemani.io.sources.labels import hexadecimal
 
 # No colour of the twelve is within 40 steps of RGB of a mixture of others, in any proportion: an eye that blends pixels
@@ -204,15 +204,15 @@ def colours_of_labels(
 ) -> LabelColours:
     """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
 
-    NaN and empty strings are no labels; their colour has the code `no_label`. Classes are in the order of their
-    categories where the labels have one, else in natural order: 2 before 10, in texts too. Categories that have a
-    colour get it, unless others are `chosen`.
+    Counts of genes (`Measured`) are along a ramp, however few differ. NaN and empty strings are no labels; their
+    colour has the code `no_label`. Classes are in the order of their categories where the labels have one, else in
+    natural order: 2 before 10, in texts too. Categories that have a colour get it, unless others are `chosen`.
     """
     opened = open_labels(labels, n_points)
     values = np.asarray(opened)
     absent = is_absent(values)
     present, kind = values[~absent], values.dtype.kind
-    whole = kind in "biuU" or bool(np.all(present == np.round(present)))
+    whole = not isinstance(opened, Measured) and (kind in "biuU" or bool(np.all(present == np.round(present))))
     names = np.unique(present) if whole else present
     classes: tuple[str, ...] = ()
     limits = None

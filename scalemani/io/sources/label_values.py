@@ -35,6 +35,10 @@ class OrderedLabels(np.ndarray):
         self.colours = getattr(origin, "colours", MappingProxyType({}))
 
 
+class Measured(np.ndarray):
+    """Numbers (N,) that are measured, as the counts of a gene are: values however few differ, and no classes."""
+
+
 def categories_of(labels: Any) -> tuple[str, ...]:
     """Return the ordered categories of labels; none where their order is that of texts.
 

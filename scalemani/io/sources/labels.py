@@ -18,6 +18,7 @@ from scalemani.io.sources.base import as_damage, as_opening_errors, optional_mod
 from scalemani.io.sources.chunks import missing_chunks
 from scalemani.io.sources.csv_files import DELIMITERS
 from scalemani.io.sources.label_values import (
+    Measured,
     categories_of,
     colours_of_categories,
     values_of,
@@ -185,7 +186,7 @@ def gene_columns(path: Path, matrix: str, genes: Sequence[str], at_once: int = B
     if source.remark:
         warn(source.remark)
     columns = sp.vstack(blocks).toarray() if source.nonzeros is not None else np.vstack(blocks)
-    return dict(zip(genes, np.ascontiguousarray(columns.T), strict=True))
+    return dict(zip(genes, np.ascontiguousarray(columns.T).view(Measured), strict=True))
 
 
 class Annotated:
@@ -371,6 +372,7 @@ def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.
 def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> np.ndarray:
     """Return labels (N,) of one kind, or raise DataError."""
     categories, colours = categories_of(labels), colours_of_categories(labels)
+    measured = isinstance(labels, Measured) or sp.issparse(labels)  # a column of counts, most of which are zero
     values = values_of(labels.toarray() if sp.issparse(labels) and 1 in labels.shape else labels, where)
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()
@@ -385,4 +387,4 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
             f"{where} has {len(values)} {noun}s for {n_points} points: give one a point, in the points' order"
             + ("; is the first a header?" if len(values) == n_points + 1 and values.dtype.kind == "U" else "")
         )
-    return with_categories(values, categories, colours)
+    return values.view(Measured) if measured else with_categories(values, categories, colours)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import zarr
 
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.interfaces.report.reading import is_classes
 from scalemani.io.figures.look import colours_of_labels
 from scalemani.io.sources import named_labels, open_columns, open_labels, open_points
 from scalemani.io.sources.label_values import categories_of, colours_of_categories
@@ -24,6 +25,13 @@ CELLS = pa.table(
         "embedding": pa.array([[1.0], [2.0], [3.0]]),
     }
 )
+
+
+def is_a_ramp(values):
+    """Return whether pictures and reports take labels (N,) as values along a ramp, and not as classes."""
+    colours = colours_of_labels(values, len(values))
+    assert bool(colours.classes) == is_classes(values.astype(int) if values.dtype.kind == "f" else values)
+    return colours.limits is not None
 
 
 def test_columns_of_parquet(tmp_path):
@@ -156,7 +164,10 @@ def test_genes_of_anndata_are_columns_of_its_matrices(cells, kind, stored):
     by_blocks = gene_columns(cells, "X", ["MS4A1"], at_once=140)["MS4A1"]
     np.testing.assert_array_equal(by_blocks, scaled[:, 2])
     for matrix in ("raw/X", "layers/counts"):
-        np.testing.assert_array_equal(open_labels(f"{cells}::{matrix}/CD3D"), counts[:, 0])
+        found = open_labels(f"{cells}::{matrix}/CD3D")
+        np.testing.assert_array_equal(found, counts[:, 0])
+        assert is_a_ramp(found[::2])
+        assert not is_a_ramp(counts[:, 0])
     for member, message in (("X/CD3", "no column 'CD3': did you mean 'CD3D'"), ("X/twice", "more than one column")):
         with pytest.raises(ConfigError, match=message):
             open_columns(f"{cells}::{member}")
@@ -167,6 +178,10 @@ def test_a_column_of_a_sparse_matrix_is_labels_and_a_wider_one_is_refused():
     for column in (matrix[:, [1]], sp.csc_matrix(matrix)[:, [1]], matrix[:, [1]].toarray()):
         np.testing.assert_array_equal(open_labels(column, 50), matrix.toarray()[:, 1])
         assert list(named_labels(column, 50)) == ["labels 1"]
+    for kind in (np.int64, np.float32, np.uint8):  # raw counts, as `adata[:, gene].X` has them
+        counts = sp.csr_matrix(np.arange(50).reshape(-1, 1) % 4, dtype=kind)
+        assert is_a_ramp(named_labels({"CD3D": counts}, 50)["CD3D"])
+        assert not is_a_ramp(named_labels({"batch": counts.toarray().ravel()}, 50)["batch"])
     with pytest.raises(DataError, match=r"one label a point, got an array of shape \(50, 3\)"):
         open_labels(matrix, 50)
 
