@@ -181,6 +181,24 @@ def outline_within(method: str, requested: Parameters, survey: Survey, memory: i
     return replace(outline, solver=choice)
 
 
+def with_note_on_lists(outline: Outline, passed: Parameters) -> Outline:
+    """Return the outline of a run, with a note where lists are too short for the perplexity that points would have.
+
+    `passed` are the parameters before they followed the input.
+    """
+    params, wanted = outline.params, passed.decided(outline.method, outline.survey.dimensions.n_points)
+    usual, chosen = wanted.affinities.perplexity, (passed.neighbors.n_neighbors, passed.affinities.n_neighbors)
+    shorter = usual is not None and params.perplexity < usual
+    if not shorter or any(chosen) or "affinities" not in outline.keys or params.affinities.kind != "entropic":
+        return outline
+    takes = passed.with_values({"affinities.perplexity": usual}).usual_neighbors
+    note = (
+        f"affinities.perplexity is {params.perplexity:.3g} in place of {usual:.3g}: a third of the "
+        f"{params.n_neighbors} neighbours a point in the lists; pass lists of {takes} for {usual:.3g}"
+    )
+    return replace(outline, notes=(*outline.notes, note))
+
+
 def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> SolverChoice:
     """Return what `auto` is resolved to, from the outline of a run that refines."""
     params = outline.params

@@ -24,7 +24,7 @@ from scalemani.kernels.machine.code_cache import distrust, is_compiled, writable
 from scalemani.kernels.machine.compile import COMPILING, PLAIN
 from scalemani.runs.largest_component import STAGE, LargestComponent, largest_component, origins_of
 from scalemani.runs.opened import Run
-from scalemani.runs.outline import Outline, outline_run, outline_within
+from scalemani.runs.outline import Outline, outline_run, outline_within, with_note_on_lists
 from scalemani.runs.plan import Plan, PlannedStage, compile_seconds, expected_seconds, make_plan, with_counts
 from scalemani.runs.preprocessing.computed import computed_once
 from scalemani.runs.preprocessing.duplicates import distinct_rows
@@ -120,11 +120,11 @@ def outlined(
     """
     store = RunStore(root)
     store.check_free()
-    params, source = follow_source(params, source)
+    requested, source = follow_source(params, source)
     started = executor.started() if starting else contextlib.nullcontext()
     with started, computed_once(source, root, executor, block_rows) as rows:
-        surveyed = survey(distinct_rows(rows, params, executor, block_rows), executor, block_rows)
-        yield outline_within(method, params, surveyed, executor.driver_memory, store)
+        surveyed = survey(distinct_rows(rows, requested, executor, block_rows), executor, block_rows)
+        yield with_note_on_lists(outline_within(method, requested, surveyed, executor.driver_memory, store), params)
 
 
 @dataclass(frozen=True)

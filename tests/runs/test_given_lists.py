@@ -1,15 +1,19 @@
 """Neighbour lists of another library beside the points: certified, completed, and computed anew whatever their form."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
-from scalemani.errors import ConfigError, DataError, ShortfallWarning
+from scalemani.errors import ConfigError, DataError, ScalemaniWarning, ShortfallWarning
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_lists
 from scalemani.runs.walk import run
@@ -182,6 +186,31 @@ def test_the_command_line_takes_a_file_of_lists(points, approximate, tmp_path, s
     status, _, error = scalemani("append", tmp_path / "run", tmp_path / "points.npy")
     assert status == 2
     assert "neighbour lists of another library" in error
+
+
+TOO_SHORT = (
+    r"perplexity is 5 in place of 30: a third of the 15 neighbours a point in the lists; pass lists of 90 for 30"
+)
+
+
+def test_lists_that_are_too_short_for_the_usual_perplexity_are_a_warning(points, tmp_path, scalemani):
+    few = points[:300]
+    away, indices = NearestNeighbors(n_neighbors=K + 1).fit(few).kneighbors(few)
+    model = sm.LaplacianEigenmaps()
+    with pytest.warns(ScalemaniWarning, match=f"^{TOO_SHORT}$"):
+        model.fit(few, graph=(away, indices))
+    with pytest.warns(ScalemaniWarning, match=f"^{TOO_SHORT}$"):
+        clone(model).set_params(metric="precomputed").fit((away, indices))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*in place of")
+        for chosen in ({"perplexity": 5}, {"n_neighbors": K}):
+            clone(model).set_params(**chosen).fit(few, graph=(away, indices))
+    np.save(tmp_path / "points.npy", few)
+    np.savez(tmp_path / "lists.npz", indices=indices, distances=away)
+    asked = (tmp_path / "points.npy", tmp_path / "run", "--lists", tmp_path / "lists.npz")
+    status, said, warned = scalemani("embed", *asked, "--method", "laplacian-eigenmaps")
+    assert status == 0
+    assert re.search(f"affinities.{TOO_SHORT}\n", said + warned)
 
 
 def out_of_range(pair):

@@ -22,7 +22,7 @@ from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
-from scalemani.runs.outline import Outline, outline_within
+from scalemani.runs.outline import Outline, outline_within, with_note_on_lists
 from scalemani.runs.plan import make_plan
 from scalemani.runs.preprocessing.computed import computed_once
 from scalemani.runs.preprocessing.duplicates import distinct_rows
@@ -248,7 +248,8 @@ class SurveyedPoints:
         if known not in self._seen:
             source = distinct_rows(source, params, self.executor, self.block_rows)
             self._seen[known] = survey(source, self.executor, self.block_rows)
-        return outline_within(method, requested, self._seen[known], self.executor.driver_memory, RunStore(root))
+        store, seen = RunStore(root), self._seen[known]
+        return with_note_on_lists(outline_within(method, requested, seen, self.executor.driver_memory, store), params)
 
 
 @dataclass(frozen=True)
