@@ -24,6 +24,7 @@ from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.workspace import threads
 from scalemani.kernels.doubt import (
     centers_elsewhere,
     padded_rows,
@@ -37,7 +38,7 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.doubt import halves, null
 
-MOST_ENTRIES = 2**17  # of rows of W that are placed at a time, padded to one length
+MOST_ENTRIES = 2**19  # of rows of W that are placed at a time, padded to one length
 # Over which a Hessian is the difference of gradients, in units of the kernels: of exact sums, and of those of a mesh.
 EXACT_STEP, MESH_STEP = 1e-4, 0.03
 LEAST_UNIT = 1e-9  # of the distances of a point's neighbours in the map, where they coincide
@@ -106,7 +107,7 @@ def memory(sizes: Sizes) -> Memory:
         task={
             "rows of W of a block": 3 * entries(sizes.block_nonzeros, "float32") + array("int64", rows),
             "neighbours of a block in the data and in the map": array("int64", rows, 8 * k),
-            "rows of W that are placed together": array("float64", MOST_ENTRIES + sizes.params.n_neighbors, 6 * d + 12),
+            "rows of W that are placed together": array("float64", MOST_ENTRIES + sizes.params.n_neighbors, d + 6),
             "scores of a block": array("float64", rows, 8 + 2 * d),
             **null.compared(sizes),
         },
@@ -121,7 +122,9 @@ def run(context: StageContext) -> dict[str, Any]:
     """
     task, output = context.task, StoredDoubt(context.task.output)
     if not task.output.committed(StoredDoubt.NULL_UNIT):
-        task.output.write_whole({StoredDoubt.null: null.null_agreements(task)}, StoredDoubt.NULL_UNIT)
+        with threads(context.executor.workers) as side_by_side:
+            agreements = null.null_agreements(task, side_by_side.over)
+        task.output.write_whole({StoredDoubt.null: agreements}, StoredDoubt.NULL_UNIT)
     if task.params.doubt.halves and not task.output.committed(StoredDoubt.HALVES_UNIT):
         task.output.write_whole(halves.stability(context), StoredDoubt.HALVES_UNIT)
     scored = [one.sized() for one in SCORES]

@@ -25,7 +25,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.kernels.arrays.draws import generator, sample_rows
-from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.doubt import agreements
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.landmarks.nearest import squares_to
@@ -44,10 +44,10 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(
         {
             "sample of the null map, as read and in float64": points_held(sizes, n),
-            "distances of some of its points to all": array("float64", QUERIES_AT_ONCE, 5 * n),
             "its affinities and positions": array("float64", n, 12 * params.affinity_neighbors + 40),
             "mesh of the null map": array("float64", mesh_values(n)) if n else 0,
-        }
+        },
+        task={"distances of some of its points to all": array("float64", QUERIES_AT_ONCE, 5 * n)},
     )
 
 
@@ -74,7 +74,7 @@ def n_sampled(params: Resolved, n_points: int) -> int:
     return wanted if wanted > params.affinity_neighbors else 0
 
 
-def null_agreements(task: StageTask) -> np.ndarray:
+def null_agreements(task: StageTask, over: Mapper) -> np.ndarray:
     """Return the agreements (n,) of the null map, ascending; none where there is no such map."""
     params, n_points = task.params, task.dimensions.n_points
     count = n_sampled(params, n_points)
@@ -83,7 +83,7 @@ def null_agreements(task: StageTask) -> np.ndarray:
     stored, metric = task.stored(StoredWorkPoints).points, params.points.metric
     sample = stored.gather(sample_rows(params.seed, "doubt/sample", n_points, count))
     points = comparable(permuted_columns(sample, generator(params.seed, "doubt/columns")), metric)
-    positions = positions_of(*nearest_in(points, params.affinity_neighbors, metric), params)
+    positions = positions_of(*nearest_in(points, params.affinity_neighbors, metric, over), params, over)
     chosen = sample_rows(params.seed, "doubt/references", count, REFERENCES)
     return np.sort(agreements_with(points, points[chosen], metric, positions, positions[chosen]))
 
@@ -144,21 +144,24 @@ def permuted_columns(points: Points, draws: np.random.Generator) -> Points:
     return columns.tocsr()
 
 
-def nearest_in(points: Points, n_neighbors: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+def nearest_in(points: Points, n_neighbors: int, metric: str, over: Mapper = map) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest others of each point (n, D) and their squared distances, ascending: (n, k) each."""
     n_points, squared = points.shape[0], not compares_rows(metric)
     indices, squares = np.empty((n_points, n_neighbors), np.int64), np.empty((n_points, n_neighbors))
-    for part in slices(n_points, QUERIES_AT_ONCE):
+
+    def fill(part: slice) -> None:
         away = distances(points[part], points, metric)
         away[np.arange(away.shape[0]), np.arange(part.start, part.start + away.shape[0])] = np.inf
         nearest = np.argpartition(away, n_neighbors - 1, axis=1)[:, :n_neighbors]
         values = np.take_along_axis(away, nearest, axis=1)
         order = np.argsort(values, axis=1, kind="stable")
         indices[part], squares[part] = (np.take_along_axis(one, order, axis=1) for one in (nearest, values))
+
+    run(over(fill, slices(n_points, QUERIES_AT_ONCE)))
     return indices, squares if squared else squares**2
 
 
-def positions_of(indices: np.ndarray, squares: np.ndarray, params: Resolved) -> np.ndarray:
+def positions_of(indices: np.ndarray, squares: np.ndarray, params: Resolved, over: Mapper) -> np.ndarray:
     """Return the map (n, d) of points by their neighbours (n, k) at squared distances, as a run makes it.
 
     It starts from the spectral embedding of the same affinities.
@@ -171,7 +174,7 @@ def positions_of(indices: np.ndarray, squares: np.ndarray, params: Resolved) -> 
         symmetric.indptr.astype(np.int64), symmetric.indices.astype(np.uint32), symmetric.data.astype(np.float32)
     )
     descent, objective = params.descent, objective_of(params.descent.objective, params.descent.dof)
-    problem = problem_of(rows, objective, descent.strength)
+    problem = problem_of(rows, objective, descent.strength, over)
     start = State(spectral_positions(symmetric, params) * (descent.start_deviation or 1.0))
     method = chosen_method("auto", objective.kernel, n_points, params.n_components, descent.exact_up_to)
     return deque(descend(problem, phases_of(descent, n_points), method, start), 1)[0].positions
