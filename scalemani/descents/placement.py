@@ -33,9 +33,13 @@ class FixedSources:
         self._sources, self._charges, self._exact = sources, charges, ExactSums(sums.kernel)
         self._potential = sums.potential(sources, MARGIN, charges)
 
+    def reaches(self, targets: np.ndarray) -> np.ndarray:
+        """Return which targets (M, d) are within the reach of what was made once: others meet all sources, each."""
+        return self._potential.inside(targets)
+
     def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return S (M,) and its gradient (M, d) at targets (M, d)."""
-        inside = self._potential.inside(targets)
+        inside = self.reaches(targets)
         if inside.all():
             return self._potential.field(targets)
         values, gradients = np.empty(len(targets)), np.empty(targets.shape)
@@ -137,6 +141,8 @@ def place_points(
             break
         slopes = np.einsum("md,md->m", directions, at.gradients[moving])
         trial = positions[moving] + lengths[moving, np.newaxis] * directions
+        if problem.own is not None:  # none has its place that far outside: a step back to where it is gets cut
+            trial = np.where(problem.fixed.reaches(trial)[:, np.newaxis], trial, positions[moving])
         evaluation = problem.evaluate(moving, trial)
         lower = evaluation.values <= at.values[moving] + SUFFICIENT_DECREASE * lengths[moving] * slopes
         positions[moving[lower]] = trial[lower]
