@@ -414,15 +414,16 @@ def center_triplet_share(points: Points, positions: np.ndarray, codes: np.ndarra
 
 
 def silhouettes(positions: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the silhouette (M,) of positions (M, d) of classes `codes` (M,), 0 for the only one and the only class.
+    """Return the silhouette (M,) of positions (M, d) of classes `codes` (M,), 0 for the only one of its class.
 
-    (b - a) / max(a, b), a the mean distance to others of its class, b that to the nearest other class.
+    (b - a) / max(a, b), a the mean distance to others of its class, b that to the nearest other class. All are NaN
+    where there is one class, or none has two positions.
     Source: Rousseeuw, J. Comput. Appl. Math. 1987.
     """
     classes, numbers, counts = np.unique(codes, return_inverse=True, return_counts=True)
     of_class, values = np.eye(len(classes))[numbers], np.zeros(len(positions))
-    if len(classes) == 1:
-        return values
+    if len(classes) == 1 or counts.max() == 1:
+        return np.full(len(positions), math.nan)
     scaled, _ = at_unit_scale(positions)
     for part in slices(len(positions), ROWS_PER_BLOCK):
         rows = np.arange(part.start, part.stop) - part.start

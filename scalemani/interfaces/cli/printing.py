@@ -113,7 +113,7 @@ def show_measures(measures: Mapping[str, Any], as_json: bool) -> None:
     for name, table in tables.items():
         sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
         value = f"{table['value']:.4f}{sampled}"
-        say(f"{name.replace('_', ' '):<32}{value:<36}{meaning_of(name)}")
+        say(f"{name.replace('_', ' '):<32}{value:<36}{meaning_of(name, measures[name])}")
 
 
 def show_results(results: Sequence[StoredResult], removed: bool) -> None:

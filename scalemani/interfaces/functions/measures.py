@@ -394,7 +394,7 @@ def silhouette(
 
     Returns
     -------
-    Measure : in [-1, 1]; 1 for far islands of one class each, 0 for classes that overlap
+    Measure : in [-1, 1]; 1 for far islands of one class each, 0 for classes that overlap; NaN of one class
 
     Raises
     ------

@@ -62,6 +62,12 @@ MEANINGS = {
     "normalized_mutual_information": "between clusters and labels; 1 is best",
     "adjusted_rand_index": "of clusters and labels; 0 is chance, 1 is best",
 }
+UNDEFINED = {  # of measures that may be NaN
+    "silhouette": "undefined: the points looked at are of one class, or each of its own",
+    "center_triplet_accuracy": "undefined: the points looked at are of fewer than three classes",
+    "density_correlation": "undefined: all local radii in the data, or all in the embedding, are equal",
+    "distance_correlation": "undefined: all distances in the data, or all in the embedding, are equal",
+}
 ACCURACY = "share of points that most of their nearest points in the embedding would give the right label"
 NEIGHBORS = 15  # of a point, by default: as many as most embeddings are looked at by
 
@@ -225,9 +231,10 @@ def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarra
     return counts
 
 
-def meaning_of(name: str) -> str:
-    """Return what a measure of a name says, which may end with those of its labels."""
-    return MEANINGS.get(name.split(" of ")[0], ACCURACY)
+def meaning_of(name: str, measure: Measure | float) -> str:
+    """Return what a measure of a name says, which may end with those of its labels; or why it is NaN."""
+    kind, value = name.split(" of ")[0], measure.value if isinstance(measure, Measure) else measure
+    return UNDEFINED[kind] if np.isnan(value) else MEANINGS.get(kind, ACCURACY)
 
 
 def comparing(metric: str) -> Comparing:

@@ -111,3 +111,5 @@ def test_silhouettes_are_those_of_scikit_learn():
     assert found.error == 0.0
     samples = [sm.measures.silhouette(PLACES, labels, n_sampled=200, random_state=seed).value for seed in range(8)]
     assert np.mean(samples) == pytest.approx(found.value, abs=0.03)
+    for undefined in (np.zeros(700, int), np.arange(700)):  # which scikit-learn refuses
+        assert np.isnan(sm.measures.silhouette(PLACES, undefined)[:2]).all()

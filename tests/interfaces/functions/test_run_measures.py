@@ -131,6 +131,10 @@ def test_on_the_command_line(folder, tmp_path, scalemani):
     assert status == 0
     assert list(found) == ["recall", *NEAR, "continuity", "density_correlation", *FAR]
     assert found["recall"]["n_sampled"] == 300
+    np.save(tmp_path / "one.npy", np.zeros(len(NAMES), int))
+    status, output, _ = scalemani("measure", folder, "--labels", tmp_path / "one.npy", "--sampled", 300)
+    [line] = [line for line in output.splitlines() if line.startswith("silhouette")]
+    assert re.search(r" nan \+- nan   1200 points +undefined: the points looked at are of one class, or each", line)
     np.save(tmp_path / "short.npy", NAMES[:-1])
     status, _, errors = scalemani("measure", folder, "--labels", tmp_path / "short.npy")
     assert (status, errors.count("\n")) == (2, 1)
