@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.coordinates import at_unit_scale
-from scalemani.kernels.arrays.draws import row_words
+from scalemani.kernels.arrays.draws import row_words, sample_rows
 from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.plain import distances_in
@@ -36,7 +36,8 @@ class Measure(NamedTuple):
     Attributes
     ----------
     value : the mean over the sampled points, in [0, 1] where it is one of shares; or a quantile of them
-    error : its standard error as an estimate of that over all points; 0 where all were looked at
+    error : its standard error as an estimate of that over all points: the deviation of the value over draws of the
+        points looked at, without replacement, and of the pairs of points where pairs are; 0 where all were looked at
     n_sampled : how many points were looked at
     """
 
@@ -340,7 +341,7 @@ SETS = Comparing(lambda rows: rows > 0, jaccard_of_pairs, functools.partial(clos
 
 
 PARTNERS = 10  # of a sampled point, in a drawn order of the sample: pairs, and triplets of two of them
-LEFT_OUT = 20  # groups of the sample, each left out once for a standard error
+PARTS = 20  # of a sample, for a standard error: drawn, or each left out once
 LEAST_LENGTH = 1e-300  # of a mean distance that something is divided by
 MOST_CENTERS = 100  # classes whose centres are compared, the largest: of as many there are 485,100 triplets
 
@@ -354,45 +355,81 @@ def partners(n_sampled: int) -> np.ndarray:
 def triplet_share(distances: np.ndarray, others: np.ndarray) -> float:
     """Return the share of pairs in the rows of two tables of distances (M, S) that are in the same order.
 
-    A pair that is equally far in either counts half.
+    A pair that is equally far in either counts half, one with NaN not; NaN without any.
     """
     first, second = np.triu_indices(distances.shape[1], 1)
     signs = [np.sign(table[:, first] - table[:, second]) for table in (distances, others)]
-    return float(0.5 + 0.5 * (signs[0] * signs[1]).mean())
+    agreements = signs[0] * signs[1]
+    agreements = agreements[~np.isnan(agreements)]
+    return 0.5 + 0.5 * float(agreements.mean()) if agreements.size else math.nan
 
 
 def rank_correlation(values: np.ndarray, others: np.ndarray) -> float:
-    """Return Spearman's correlation of two arrays of one shape; NaN where one has a single value."""
+    """Return Spearman's correlation of two arrays of one shape, without NaN; NaN where one has a single value."""
     from scipy.stats import rankdata  # loads much that a command which measures nothing has no use for
 
-    one, other = (rankdata(each) - (each.size + 1) / 2 for each in (values.ravel(), others.ravel()))
+    known = ~np.isnan(values)
+    one, other = (rankdata(each) - (each.size + 1) / 2 for each in (values[known], others[known]))
     size = math.sqrt(float(one @ one) * float(other @ other))
     return float(one @ other) / size if size > 0 else math.nan
 
 
-def jackknife(statistic: Callable[..., float], *tables: np.ndarray) -> Measure:
-    """Return a statistic of tables of M rows with its standard error, by leaving out groups of adjacent rows in turn.
+def of_rows(statistic: Callable[[np.ndarray], float], n_rows: int, n_points: int) -> Measure:
+    """Return a statistic of sampled rows, by their numbers, with the standard error of their draw among all points.
 
-    Source: Kuensch, The jackknife and the bootstrap for general stationary observations, Ann. Stat. 1989: rows may
-    depend on those near them, as pairs do that share a point.
+    That is the deviation of the statistic of drawn parts of the sample. Parts of m rows with 1/m - 1/n = 1/n - 1/N
+    deviate from the sample of n as it does from all N points, by their means. The jackknife would overestimate the
+    error of what jumps, as orders of distances do.
     """
-    n_rows = len(tables[0])
-    groups = [part for part in np.array_split(np.arange(n_rows), LEFT_OUT) if len(part)]
-    without = [statistic(*(np.delete(table, part, axis=0) for table in tables)) for part in groups]
-    error = math.sqrt((len(groups) - 1) * float(np.var(without))) if n_rows > len(groups) else math.nan
-    return Measure(statistic(*tables), error, n_rows)
+    value = statistic(np.arange(n_rows))
+    if n_rows == n_points:
+        return Measure(value, math.nan if math.isnan(value) else 0.0, n_rows)
+    many = max(1, round(n_rows / (2.0 - n_rows / n_points)))
+    of_parts = [statistic(sample_rows(part, "measures/error", n_rows, many)) for part in range(PARTS)]
+    return Measure(value, float(np.std(of_parts, ddof=1)), n_rows)
 
 
-def center_triplets(points: Points, positions: np.ndarray, codes: np.ndarray) -> Measure:
+def of_pairs(statistic: Callable[..., float], distances: np.ndarray, others: np.ndarray, n_points: int) -> Measure:
+    """Return a statistic of distances (M, S) of sampled points to their `partners`, with its standard error.
+
+    Points were drawn among all, and partners among the points drawn. The jackknife leaves out groups of points for the
+    variance of both, and columns for that by partners: in a column each point is in two pairs. The former counts that
+    by partners twice, as each pair is left out with either of its points.
+    """
+    n_rows, n_partners = distances.shape
+    value = statistic(distances, others)
+    columns = [
+        statistic(*(np.delete(table, column, axis=1) for table in (distances, others))) for column in range(n_partners)
+    ]
+    unpaired = 1.0 - n_partners / (n_rows - 1)  # nothing is uncertain by partners where all are paired
+    by_partners = unpaired * (n_partners - 1) * float(np.var(columns)) if unpaired > 0.0 else 0.0
+    by_points, unsampled = 0.0, 1.0 - n_rows / n_points
+    if unsampled > 0.0:
+        paired, without = partners(n_rows) % PARTS, []
+        for group in range(min(PARTS, n_rows)):
+            left = paired != group
+            left[group::PARTS] = False
+            without.append(statistic(*(np.where(left, table, math.nan) for table in (distances, others))))
+        by_points = max(0.0, (len(without) - 1) * float(np.var(without)) - 2.0 * by_partners)
+    error = math.nan if math.isnan(value) else math.sqrt(unsampled * by_points + by_partners)
+    return Measure(value, error, n_rows)
+
+
+def center_triplets(points: Points, positions: np.ndarray, codes: np.ndarray, n_points: int) -> Measure:
     """Return the share of triplets of class centres whose order of distances points and embedding share.
 
-    Points (M, D) and positions (M, d) of classes `codes` (M,), sampled in a drawn order; NaN below three classes.
+    Points (M, D) and positions (M, d) of classes `codes` (M,), drawn among `n_points`; NaN below three classes.
     """
 
     def share(rows: np.ndarray) -> float:
         return center_triplet_share(points[rows], positions[rows], codes[rows])
 
-    return jackknife(share, np.arange(len(positions)))
+    return of_rows(share, len(positions), n_points)
+
+
+def density_correlation(radii: np.ndarray, others: np.ndarray, n_points: int) -> Measure:
+    """Return Spearman's correlation of local radii (M,) in data and embedding, of points drawn among `n_points`."""
+    return of_rows(lambda rows: rank_correlation(radii[rows], others[rows]), len(radii), n_points)
 
 
 def center_triplet_share(points: Points, positions: np.ndarray, codes: np.ndarray) -> float:

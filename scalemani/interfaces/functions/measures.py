@@ -264,7 +264,7 @@ def density_correlation(
     _, distances = measures.nearest_in(table, rows, k)
     neighbors = measures.nearest_others(positions, rows, k)
     in_map = measures.mean_distances(positions, neighbors, rows)
-    return measures.jackknife(measures.rank_correlation, distances.mean(axis=1), in_map)
+    return measures.density_correlation(distances.mean(axis=1), in_map, len(positions))
 
 
 def triplet_accuracy(
@@ -301,8 +301,8 @@ def triplet_accuracy(
     >>> triplet_accuracy([[0.0], [1.0], [3.0]], [[0.0], [1.0], [-1.5]]).value
     0.6666666666666666
     """
-    one, other = distances_of_pairs(points, embedding, metric, n_sampled, random_state)
-    return measures.jackknife(measures.triplet_share, one, other)
+    pairs = distances_of_pairs(points, embedding, metric, n_sampled, random_state)
+    return measures.of_pairs(measures.triplet_share, *pairs)
 
 
 def distance_correlation(
@@ -338,7 +338,7 @@ def distance_correlation(
     >>> round(distance_correlation(points, points).value, 12)
     1.0
     """
-    return measures.jackknife(
+    return measures.of_pairs(
         measures.rank_correlation, *distances_of_pairs(points, embedding, metric, n_sampled, random_state)
     )
 
@@ -378,7 +378,7 @@ def center_triplet_accuracy(
     drawn = sampled(len(labelled), n_sampled, random_state, "centers")
     rows = labelled[measures.shuffled(drawn, check_seed(random_state))]
     of_classes = np.unique(classes[labelled], return_inverse=True)[1][np.searchsorted(labelled, rows)]
-    return measures.center_triplets(table[rows], positions[rows], of_classes)
+    return measures.center_triplets(table[rows], positions[rows], of_classes, len(labelled))
 
 
 def silhouette(
@@ -390,7 +390,7 @@ def silhouette(
     ----------
     embedding : (N, d) finite numbers
     labels : (N,) classes, as in `knn_accuracy`
-    n_sampled, random_state : as in `recall`; sampled points are compared with each other
+    n_sampled, random_state : as in `recall`; sampled points are compared with each other, a draw the error leaves out
 
     Returns
     -------

@@ -26,10 +26,11 @@ from scalemani.kernels.measures import (
     center_triplets,
     comparing_by,
     counts_before,
-    jackknife,
+    density_correlation,
     mean_distances,
     mean_of,
     nearest_others,
+    of_pairs,
     pair_distances,
     rank_correlation,
     shuffled,
@@ -144,7 +145,7 @@ def measure_labels(
             rows, table = sampled_points(run, n_sampled, seed, labelled)
             codes = np.unique(classes[np.searchsorted(labelled, rows)], return_inverse=True)[1]
             places = positions[np.searchsorted(labelled, rows)]
-            results["center_triplet_accuracy"] = center_triplets(table, places, codes)
+            results["center_triplet_accuracy"] = center_triplets(table, places, codes, len(labelled))
     if StoredClustering.STAGE in run.keys:
         clusters = np.asarray(run.retained_labels[...])[
             labelled
@@ -186,7 +187,7 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
             of_graph = counts_before(positions, tables[0][:, :k], rows)
             results["continuity"] = mean_of(trust_of_counts(of_graph, n_points), n_points)
             in_map = mean_distances(positions, tables[1][:, :width], rows)
-            results["density_correlation"] = jackknife(rank_correlation, lengths[:, :k].mean(axis=1), in_map)
+            results["density_correlation"] = density_correlation(lengths[:, :k].mean(axis=1), in_map, n_points)
     return results
 
 
@@ -197,8 +198,8 @@ def global_structure(run: Run, positions: np.ndarray, n_sampled: int, seed: int)
     in_data = pair_distances(at_unit_scale(table)[0] if how is COORDINATES else table, how.pairs)
     in_map = pair_distances(at_unit_scale(positions[rows])[0], squared_differences)
     return {
-        "triplet_accuracy": jackknife(triplet_share, in_data, in_map),
-        "distance_correlation": jackknife(rank_correlation, in_data, in_map),
+        "triplet_accuracy": of_pairs(triplet_share, in_data, in_map, run.dimensions.n_points),
+        "distance_correlation": of_pairs(rank_correlation, in_data, in_map, run.dimensions.n_points),
     }
 
 

@@ -162,14 +162,15 @@ def check_both(points: Any, embedding: Any, metric: str) -> tuple[Points, np.nda
 
 def distances_of_pairs(
     points: Any, embedding: Any, metric: str, n_sampled: int | None, random_state: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distances of sampled points to others of the sample in data and embedding, (M, S) each."""
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return distances of sampled points to others of the sample in data and embedding, (M, S) each, and N."""
     table, positions = check_both(points, embedding, metric)
     seed = check_seed(random_state)
     rows = shuffled(sampled(len(positions), n_sampled, seed, "pairs"), seed)
     how = SETS if table.dtype == np.bool_ else COORDINATES
     in_data = table[rows] if how is SETS else at_unit_scale(table[rows])[0]
-    return pair_distances(in_data, how.pairs), pair_distances(at_unit_scale(positions[rows])[0], squared_differences)
+    in_map = pair_distances(at_unit_scale(positions[rows])[0], squared_differences)
+    return pair_distances(in_data, how.pairs), in_map, len(positions)
 
 
 def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -75,6 +75,52 @@ def test_standard_errors_are_the_spread_of_samples_and_samples_are_right(measure
     assert {one.n_sampled for one in found} == {100}
 
 
+def spearman(one, other):
+    return spearmanr(one.ravel(), other.ravel()).statistic
+
+
+def shares(one, other):
+    """Return the share of pairs in rows of two tables that are in the same order."""
+    first, second = np.triu_indices(one.shape[1], 1)
+    return np.mean(np.sign(one[:, first] - one[:, second]) == np.sign(other[:, first] - other[:, second]))
+
+
+def of_draw(rows, names, radii, distances):
+    """Return what all four measures are of drawn rows of the points, by NumPy and SciPy."""
+    following = rows[(np.arange(len(rows))[:, np.newaxis] + np.arange(1, 11)) % len(rows)]
+    pairs = [table[rows[:, np.newaxis], following] for table in distances]
+    centers = [
+        squareform(pdist([table[rows][names[rows] == name].mean(axis=0) for name in range(8)]))
+        for table in (POINTS[:300], PLACES[:300])
+    ]
+    others = ~np.eye(8, dtype=bool)
+    return (
+        spearman(*(table[rows] for table in radii)),
+        shares(*(table[others].reshape(8, 7) for table in centers)),
+        shares(*pairs),
+        spearman(*pairs),
+    )
+
+
+@pytest.mark.parametrize("n_sampled", [100, 300])
+def test_errors_are_the_deviations_of_draws(n_sampled):
+    draws, names = np.random.default_rng(3), np.arange(300) % 8
+    distances = [squareform(pdist(table[:300])) for table in (POINTS, PLACES)]
+    radii = [np.sort(table, axis=1)[:, 1:16].mean(axis=1) for table in distances]
+    values = [of_draw(draws.permutation(300)[:n_sampled], names, radii, distances) for _ in range(200)]
+    given = ((), (names,), (), ())
+    kinds = ("density_correlation", "center_triplet_accuracy", "triplet_accuracy", "distance_correlation")
+    for kind, labels, deviation in zip(kinds, given, np.std(values, axis=0), strict=True):
+        stated = [
+            getattr(sm.measures, kind)(POINTS[:300], PLACES[:300], *labels, n_sampled=n_sampled, random_state=seed)
+            for seed in range(12)
+        ]
+        error = np.mean([one.error for one in stated])
+        assert error == pytest.approx(deviation, rel=0.3, abs=1e-9), kind
+    assert sm.measures.triplet_accuracy(FEW, FEW_PLACES).error == 0.0  # all pairs
+    assert sm.measures.distance_correlation(FEW, FEW_PLACES).error == 0.0
+
+
 PARTS = np.array_split(np.random.default_rng(1).permutation(700), 14)
 
 
