@@ -54,6 +54,16 @@ def mean_of(values: np.ndarray, n_points: int) -> Measure:
     return Measure(float(np.mean(values)), deviation * math.sqrt(unsampled / n_sampled), n_sampled)
 
 
+def share_of(hits: np.ndarray) -> Measure:
+    """Return the share of points with a verdict (N,) and its error as one of N independent draws.
+
+    The error is that of (k + 1) / (N + 2), Laplace's estimate, so that none and all of the points are not certain.
+    """
+    n_points, n_hits = len(hits), int(np.count_nonzero(hits))
+    smoothed = (n_hits + 1) / (n_points + 2)
+    return Measure(n_hits / n_points, math.sqrt(smoothed * (1.0 - smoothed) / (n_points + 2)), n_points)
+
+
 def quantile_of(values: np.ndarray, share: float, n_points: int) -> Measure:
     """Return the value that a share of values (M,) does not exceed, at points drawn as in `mean_of`; NaN of none.
 

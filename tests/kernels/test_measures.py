@@ -15,10 +15,20 @@ from scalemani.kernels.measures import (
     neighbor_shares,
     procrustes_error,
     quantile_of,
+    share_of,
     similarity_of,
     subspace_angle,
     trust,
 )
+
+
+def test_a_share_of_none_is_not_certain_and_others_have_the_error_of_draws():
+    none, few = (share_of(np.arange(700) < hits) for hits in (0, 5))  # Fisher's exact p of the two is 0.06
+    assert (none.value, few.value) == (0.0, 5 / 700)
+    assert few.value - none.value < 2 * np.hypot(none.error, few.error)
+    draws = np.random.default_rng(0).random((4000, 700)) < 0.1
+    assert share_of(draws[0]).error == pytest.approx(draws.mean(axis=1).std(), rel=0.1)
+    assert share_of(~draws[0]).error == pytest.approx(share_of(draws[0]).error)
 
 
 def test_no_rotation_or_reflection_and_no_scale_come_nearer_than_the_similarity():

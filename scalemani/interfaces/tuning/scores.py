@@ -16,7 +16,7 @@ from scalemani.interfaces.functions.validation import check_labels, labelled_poi
 from scalemani.io.sources import points_in_memory
 from scalemani.io.sources.label_values import is_absent
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import Measure
+from scalemani.kernels.measures import Measure, share_of
 from scalemani.runs.clusters import labels_or_clusters
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.embeddings import StoredClustering
@@ -112,13 +112,7 @@ def from_labels(name: str) -> Callable[[Run, Judge], Measure]:
 
 def share_of_points(name: str) -> Callable[[Run, Judge], Measure]:
     """Return the score that the share of points with a verdict of the stage `doubt` is, its error that of N draws."""
-
-    def of_run(run: Run, judge: Judge) -> Measure:
-        verdicts = getattr(run.retained_doubt, name)
-        share = float(verdicts.mean())
-        return Measure(share, float(np.sqrt(share * (1.0 - share) / len(verdicts))), len(verdicts))
-
-    return of_run
+    return lambda run, judge: share_of(np.asarray(getattr(run.retained_doubt, name)))
 
 
 def measured(run: Run, results: Mapping[str, Measure | float], name: str) -> Measure:
