@@ -193,6 +193,17 @@ def trust(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray
     return trust_of_counts(counts_before(points, neighbors, rows), points.shape[0])
 
 
+def continuity(positions: np.ndarray, neighbors: np.ndarray, rows: np.ndarray) -> Measure:
+    """Return the continuity of an embedding (N, d) at rows (M,) by their neighbours (M, k) in the data.
+
+    NaN where all positions are one: there no point is closer than another, and every neighbour would count.
+    """
+    values = trust(positions, neighbors, rows)
+    if (positions == positions[0]).all():
+        values[:] = math.nan
+    return mean_of(values, len(positions))
+
+
 def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
     """Return the trustworthiness (M,) of neighbours by how many points are closer than each of them, (M, k).
 
@@ -408,11 +419,13 @@ def of_pairs(statistic: Callable[..., float], distances: np.ndarray, others: np.
     """
     n_rows, n_partners = distances.shape
     value = statistic(distances, others)
-    columns = [
-        statistic(*(np.delete(table, column, axis=1) for table in (distances, others))) for column in range(n_partners)
-    ]
-    unpaired = 1.0 - n_partners / (n_rows - 1)  # nothing is uncertain by partners where all are paired
-    by_partners = unpaired * (n_partners - 1) * float(np.var(columns)) if unpaired > 0.0 else 0.0
+    by_partners = 0.0  # nothing is uncertain by them where all are paired
+    if n_partners < n_rows - 1:
+        columns = [
+            statistic(*(np.delete(table, column, axis=1) for table in (distances, others)))
+            for column in range(n_partners)
+        ]
+        by_partners = (1.0 - n_partners / (n_rows - 1)) * (n_partners - 1) * float(np.var(columns))
     by_points, unsampled = 0.0, 1.0 - n_rows / n_points
     if unsampled > 0.0:
         paired, without = partners(n_rows) % PARTS, []
@@ -420,7 +433,7 @@ def of_pairs(statistic: Callable[..., float], distances: np.ndarray, others: np.
             left = paired != group
             left[group::PARTS] = False
             without.append(statistic(*(np.where(left, table, math.nan) for table in (distances, others))))
-        by_points = max(0.0, (len(without) - 1) * float(np.var(without)) - 2.0 * by_partners)
+        by_points = max((len(without) - 1) * float(np.var(without)) - 2.0 * by_partners, 0.0)  # or NaN
     error = math.nan if math.isnan(value) else math.sqrt(unsampled * by_points + by_partners)
     return Measure(value, error, n_rows)
 

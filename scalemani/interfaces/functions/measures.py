@@ -198,7 +198,7 @@ def continuity(
 
     Returns
     -------
-    Measure : 1 where the k nearest in the data are the k nearest in the embedding; low where an embedding tears
+    Measure : low where an embedding tears, 1 at best; what shares a place there is nearest to it, and NaN if all do
 
     Raises
     ------
@@ -220,7 +220,7 @@ def continuity(
     k = check_count(n_neighbors, "n_neighbors", 1, most, "less than half of the points")
     rows = sampled(table.shape[0], n_sampled, random_state, "continuity")
     neighbors, _ = measures.nearest_in(table, rows, k)
-    return mean_of(measures.trust(positions, neighbors, rows), table.shape[0])
+    return measures.continuity(positions, neighbors, rows)
 
 
 def density_correlation(

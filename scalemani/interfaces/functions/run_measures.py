@@ -25,7 +25,7 @@ from scalemani.kernels.measures import (
     Measure,
     center_triplets,
     comparing_by,
-    counts_before,
+    continuity,
     density_correlation,
     mean_distances,
     mean_of,
@@ -66,6 +66,8 @@ MEANINGS = {
 UNDEFINED = {  # of measures that may be NaN
     "silhouette": "undefined: the points looked at are of one class, or each of its own",
     "center_triplet_accuracy": "undefined: the points looked at are of fewer than three classes",
+    "continuity": "undefined: all points of the embedding lie in one place",
+    "triplet_accuracy": "undefined: fewer than three points were looked at",
     "density_correlation": "undefined: all local radii in the data, or all in the embedding, are equal",
     "distance_correlation": "undefined: all distances in the data, or all in the embedding, are equal",
 }
@@ -184,8 +186,7 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
         results["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)
         results["neighbor_preservation"] = mean_of(np.mean(ranks < k, axis=1), n_points)
         if width:
-            of_graph = counts_before(positions, tables[0][:, :k], rows)
-            results["continuity"] = mean_of(trust_of_counts(of_graph, n_points), n_points)
+            results["continuity"] = continuity(positions, tables[0][:, :k], rows)
             in_map = mean_distances(positions, tables[1][:, :width], rows)
             results["density_correlation"] = density_correlation(lengths[:, :k].mean(axis=1), in_map, n_points)
     return results

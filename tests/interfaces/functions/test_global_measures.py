@@ -133,6 +133,15 @@ def test_continuity_is_trustworthiness_with_data_and_embedding_exchanged():
     assert sparse.value == pytest.approx(found.value, abs=1e-9)
 
 
+def test_of_too_few_points_and_of_maps_in_one_place_measures_are_undefined():
+    for n_sampled in (1, 2):  # and NumPy warns of nothing
+        for measure in (sm.measures.triplet_accuracy, sm.measures.distance_correlation):
+            assert np.isnan(measure(FEW, FEW_PLACES, n_sampled=n_sampled)[:2]).all()
+    assert np.isnan(sm.measures.triplet_accuracy(FEW, FEW_PLACES, n_sampled=3).error)
+    assert np.isnan(sm.measures.continuity(FEW, np.ones((11, 2)), 3)[:2]).all()
+    assert 0.0 < sm.measures.continuity(FEW, np.eye(11)[:, :2], 3).value <= 1.0
+
+
 def test_density_is_the_rank_correlation_of_mean_distances():
     radii = [np.sort(cdist(table, table), axis=1)[:, 1:16].mean(axis=1) for table in (POINTS, PLACES)]
     found = sm.measures.density_correlation(POINTS, PLACES, n_sampled=None)
