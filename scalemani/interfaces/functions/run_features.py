@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.validation import check_seed
+from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions.validation import check_labels, labelled_points
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -44,7 +44,11 @@ class Features(NamedTuple):
     agreement: float
 
     def table(self, top: int = 20) -> list[dict[str, Any]]:
-        """Return the `top` features of each group by falling influence, a row each of group, feature and numbers."""
+        """Return the `top` features of each group by falling influence, a row each of group, feature and numbers.
+
+        ConfigError for a `top` below 1.
+        """
+        check_count(top, "top")
         return [
             {
                 "group": group,

@@ -76,6 +76,8 @@ def test_numbers_are_those_of_differences_of_transform(folder, tmp_path):
     np.testing.assert_array_equal(features.influence, features.slope * abs(features.difference))
     whole = opened.features()
     assert whole.groups == ("all points",)
+    with pytest.raises(ConfigError, match="top must be >= 1, got -1"):
+        whole.table(-1)
     np.testing.assert_allclose(whole.difference[0], points.std(axis=0), rtol=1e-9)
 
 
