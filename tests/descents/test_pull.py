@@ -131,6 +131,8 @@ def test_a_reference_without_weight_or_of_another_width_is_refused():
         sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :2]).fit(POINTS)
     with pytest.raises(ConfigError, match="reference has 3 columns and the embedding"):
         sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :3], global_weight=1.0).fit(POINTS)
+    with pytest.raises(ConfigError, match=r"global_weight must be <= 1"):
+        sm.TSNE(perplexity=4, global_weight=1e6).fit(POINTS)
     with pytest.raises(ConfigError, match=r"reference='pca' needs coordinates"):
         sm.TSNE(perplexity=4, metric="canberra", global_weight=1.0).fit(np.abs(POINTS))
 

@@ -16,7 +16,7 @@ from scalemani.config.params.fields import (
     Part,
     PartOrZero,
     Positive,
-    PositiveOrZero,
+    Pull,
     Share,
     Tuned,
     Unkeyed,
@@ -110,10 +110,11 @@ class LayoutParams:
     momentum has moved for 150 iterations is doubled where that alone lets the objective fall by a share `doubled_for`
     (1: never); a start that the user passed is not.
 
-    `global_weight` above zero pulls each point towards a map of the whole: it adds that many times the mean squared
-    distance of points from the `reference`, both at the size of the map and relative to it, for a total of affinities
-    of one. The reference is the first principal components (pca), the spectral embedding, or coordinates that come with
-    the points (given); a computed start is turned to it. New points and those without coordinates there are not pulled.
+    `global_weight` above zero, at most 1e5, pulls each point towards a map of the whole: it adds that many times the
+    mean squared distance of points from the `reference`, both at the size of the map and relative to it, for a total of
+    affinities of one. The reference is the first principal components (pca), the spectral embedding, or coordinates
+    that come with the points (given); a computed start is turned to it. New points and those without coordinates there
+    are not pulled.
     """
 
     objective: Annotated[
@@ -138,7 +139,7 @@ class LayoutParams:
     late_exaggeration: Unkeyed[Annotated[Exaggeration, BeforeValidator(as_exaggeration)]] = 1.0
     dof: Unkeyed[Annotated[Annotated[float, Field(ge=LEAST_DOF, le=MOST_DOF)], OF_STUDENT]] = 1.0
     init: Unkeyed[Literal["spectral", "pca", "random", "given"]] = "spectral"
-    global_weight: Unkeyed[PositiveOrZero] = 0.0
+    global_weight: Unkeyed[Pull] = 0.0
     reference: Unkeyed[Annotated[Literal["pca", "spectral", "given"], Acts("layout.global_weight", Above(0))]] = "pca"
     freeze: Unkeyed[Annotated[bool, Acts("layout.init", OneOf(INPUT_START))]] = False
     start_deviation: Positive | None = None

@@ -232,7 +232,7 @@ class NonlinearEmbedding(GraphEmbedder):
     global_weight : float, default 0
         Above zero, each point is pulled towards a map of the whole: so many times the mean squared distance of points
         from the reference, both at the size of the map and relative to it, is added to the objective. Of affinities
-        whose total is not one, as many times that.
+        whose total is not one, as many times that. At most 1e5; the certificate reference_distance says what it did.
     reference : {"pca", "spectral"}, array-like (N, d), `Run` or path
         That map: the first principal components of the points, the spectral embedding, or coordinates as `init` takes
         them, also those of an earlier map, which then keeps its arrangement. Points with a row of NaN there are not
