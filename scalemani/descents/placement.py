@@ -17,6 +17,7 @@ import numpy as np
 from scalemani.config.objectives import Objective
 from scalemani.descents.pull import PullOfOne
 from scalemani.kernels.graph.attraction import attraction_at
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, SLOPE, ExactSums, PairSums, responses
 
 MOST_STEPS = 100
@@ -56,22 +57,26 @@ class Evaluated(NamedTuple):
     curvatures: np.ndarray
 
 
+def rows_of_lists(neighbors: np.ndarray, affinities: np.ndarray) -> Rows:
+    """Return lists of neighbours and their affinities (M, k) in CSR form."""
+    return np.arange(0, neighbors.size + 1, neighbors.shape[1]), neighbors.ravel(), affinities.ravel()
+
+
 @dataclass(frozen=True)
 class PlacementProblem:
     """The attraction and repulsion of new points.
 
-    `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
-    (M, k), rows sum to one; `fixed` sums the kernel over the sources. Of points that are sources, `own` (M,) are their
-    rows, `offsets` (M,) what is added to their sums before the logarithm, affinities have any sum, and `pull` is what a
-    reference map adds.
+    `sources` (N, d) are the training points' positions; `rows` in CSR form name M points' neighbours among these,
+    nearest first, with affinities that sum to one; `fixed` sums the kernel over the sources. Of points that are
+    sources, `own` (M,) are their rows, `offsets` (M,) what is added to their sums before the logarithm, affinities have
+    any sum, and `pull` is what a reference map adds.
     """
 
     objective: Objective
     strength: float
     fixed: FixedSources
     sources: np.ndarray
-    neighbors: np.ndarray
-    affinities: np.ndarray
+    rows: Rows
     own: np.ndarray | None = None
     offsets: np.ndarray | None = None
     pull: PullOfOne | None = None
@@ -87,8 +92,8 @@ class PlacementProblem:
 
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
-        lists, student = (rows, self.neighbors, self.affinities), self.objective.attraction == "student"
-        pulls, gradients, curvatures = attraction_at(positions, self.sources, lists, student, self.objective.dof)
+        student, dof = self.objective.attraction == "student", self.objective.dof
+        pulls, gradients, curvatures = attraction_at(positions, self.sources, rows, self.rows, student, dof)
         pushes, slopes = self.field(rows, positions)
         if self.objective.combine != "sum":
             bounded = np.maximum(pushes if self.offsets is None else self.offsets[rows] + pushes, LEAST_SUM)
@@ -128,7 +133,8 @@ def place_points(
     point, h the attraction's curvature, by steps that are halved until its objective falls, and doubled up to the full
     one where it does.
     """
-    positions = problem.sources[problem.neighbors[:, 0]] if starts is None else starts.copy()
+    indptr, indices, _ = problem.rows
+    positions = problem.sources[indices[indptr[:-1]]] if starts is None else starts.copy()
     moving, lengths = np.arange(len(positions)), np.ones(len(positions))
     at = problem.evaluate(moving, positions)
     start = at.values.copy()

@@ -1,6 +1,6 @@
 """How far a map can be believed at each point: its neighbours, those of them elsewhere, and distances to others.
 
-Lists of a point are (M, k) rows of the points, affinities (M, k) rows of W padded by zeros.
+Lists of a point are (M, k) rows of the points.
 """
 
 import numpy as np
@@ -11,40 +11,33 @@ from scalemani.kernels.machine.compile import compiled, inlined
 LLOYD_STEPS = 10
 
 
-def padded_rows(rows: Rows, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns and values (M, k) of rows in CSR form; behind the last one, the `own` row (M,) with zero."""
-    indptr, indices, values = rows
-    places = indptr[:-1, np.newaxis] + np.arange(max(1, int(np.diff(indptr).max(initial=0))))
-    inside = places < indptr[1:, np.newaxis]
-    places = np.where(inside, places, 0)
-    columns = np.where(inside, indices[places] if len(indices) else 0, own[:, np.newaxis])
-    return columns, np.where(inside, values[places] if len(values) else 0.0, 0.0).astype(np.float64)
-
-
 @compiled
-def centers_elsewhere(places: np.ndarray, weights: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return the centre (M, d) of those neighbours of each point that lie elsewhere in a map.
+def centers_elsewhere(positions: np.ndarray, rows: Rows, own: np.ndarray) -> np.ndarray:
+    """Return the centre (M, d) of those neighbours of each point that lie elsewhere in a map (N, d).
 
-    They are the second of two clusters that k-means finds among the places (M, k, d) of its neighbours by their weights
-    (M, k), from the `own` place (M, d) of the point and its farthest neighbour; a cluster without weight stays.
+    They are the second of two clusters that k-means finds among the neighbours that `rows` (M, N) in CSR form name, by
+    their affinities, from the place of the `own` point (M,) and its farthest neighbour; a cluster without weight stays.
     """
-    n_points, longest, n_dims = places.shape
+    indptr, indices, affinities = rows
+    n_dims = positions.shape[1]
     centers, means, totals = np.empty((2, n_dims)), np.empty((2, n_dims)), np.empty(2)
-    found = np.empty((n_points, n_dims))
-    for i in range(n_points):
-        farthest, most = 0, -1.0
-        for k in range(longest):
-            square = square_between(places[i, k], own[i])
-            if weights[i, k] > 0 and square > most:
-                farthest, most = k, square
-        centers[0], centers[1] = own[i], places[i, farthest]
+    found = np.empty((own.shape[0], n_dims))
+    for i in range(own.shape[0]):
+        centers[0] = centers[1] = positions[own[i]]
+        most = -1.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            square = square_between(positions[indices[entry]], centers[0])
+            if affinities[entry] > 0 and square > most:
+                most = square
+                centers[1] = positions[indices[entry]]
         for _ in range(LLOYD_STEPS):
             means[:], totals[:] = 0.0, 0.0
-            for k in range(longest):
-                of = 1 if square_between(places[i, k], centers[1]) < square_between(places[i, k], centers[0]) else 0
-                totals[of] += weights[i, k]
+            for entry in range(indptr[i], indptr[i + 1]):
+                place, weight = positions[indices[entry]], affinities[entry]
+                of = 1 if square_between(place, centers[1]) < square_between(place, centers[0]) else 0
+                totals[of] += weight
                 for d in range(n_dims):
-                    means[of, d] += weights[i, k] * places[i, k, d]
+                    means[of, d] += weight * place[d]
             for of in range(2):
                 if totals[of] > 0:
                     centers[of] = means[of] / totals[of]

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points, rows_of_lists
 from scalemani.descents.repulsion import make_repulsion
 
 N = 1000
@@ -46,8 +46,7 @@ def own_problem(method, own, repulsion="exact"):
         STRENGTH[method],
         fixed,
         positions,
-        np.tile(np.arange(N), (len(own), 1)),
-        affinities[own] * (1.0 if of_sum else 2.0),
+        rows_of_lists(np.tile(np.arange(N), (len(own), 1)), affinities[own] * (1.0 if of_sum else 2.0)),
         own,
         None if of_sum else 0.5 * sums.sum() - sums[own],
     )

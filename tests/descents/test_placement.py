@@ -5,7 +5,7 @@ import pytest
 
 from scalemani.config.objectives import OBJECTIVES, objective_of
 from scalemani.descents import placement
-from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points, rows_of_lists
 from scalemani.descents.repulsion import make_repulsion
 
 N_SOURCES, N_NEW, K = 150, 12, 5
@@ -30,17 +30,23 @@ def problem_of(method, repulsion="exact", strength=None, dof=1.0):
     objective = objective_of(method, dof)
     fixed = FixedSources(make_repulsion(repulsion, objective.kernel, 1e-6), sources)
     asked = STRENGTHS.get(method, 1.0) if strength is None else strength
-    return PlacementProblem(objective, asked, fixed, sources, neighbors, affinities)
+    return PlacementProblem(objective, asked, fixed, sources, rows_of_lists(neighbors, affinities))
+
+
+def lists_of(problem):
+    """Return the neighbours and affinities (N_NEW, K) of the points of a problem."""
+    return (part.reshape(N_NEW, K) for part in problem.rows[1:])
 
 
 def plain_value(problem, row, position):
     """E'(x) = sum p a(d^2) + strength S, or strength log S: eq. (5.9) of the thesis, halved."""
-    drawn = ((position - problem.sources[problem.neighbors[row]]) ** 2).sum(axis=1)
+    neighbors, affinities = lists_of(problem)
+    drawn = ((position - problem.sources[neighbors[row]]) ** 2).sum(axis=1)
     kernel = KERNELS[problem.objective.kernel]
     pull = drawn if problem.objective.attraction == "quadratic" else -np.log(kernel(drawn))
     push = kernel(((position - problem.sources) ** 2).sum(axis=1)).sum()
     push = push if problem.objective.combine == "sum" else np.log(push)
-    return problem.affinities[row] @ pull + problem.strength * push
+    return affinities[row] @ pull + problem.strength * push
 
 
 def slope_at(problem, row, position):
@@ -59,7 +65,7 @@ def test_each_new_point_comes_to_a_minimum_of_its_own_objective(method, dof, rep
     problem = problem_of(method, repulsion, dof=dof)
     placed = place_points(problem).positions
     for row, position in enumerate(placed):
-        start = problem.sources[problem.neighbors[row, 0]]
+        start = problem.sources[next(lists_of(problem))[row, 0]]
         assert plain_value(problem, row, position) < plain_value(problem, row, start)
         assert np.linalg.norm(slope_at(problem, row, position)) < 0.02 * np.linalg.norm(slope_at(problem, row, start))
         fall = plain_value(problem, row, start) - plain_value(problem, row, position)
@@ -69,7 +75,8 @@ def test_each_new_point_comes_to_a_minimum_of_its_own_objective(method, dof, rep
 
 def test_without_repulsion_a_new_point_comes_to_the_mean_of_its_neighbours():
     problem = problem_of("elastic-embedding", strength=1e-12)
-    means = np.einsum("mk,mkd->md", problem.affinities, problem.sources[problem.neighbors])
+    neighbors, affinities = lists_of(problem)
+    means = np.einsum("mk,mkd->md", affinities, problem.sources[neighbors])
     np.testing.assert_allclose(place_points(problem).positions, means, atol=1e-9)
     pushed = place_points(problem_of("elastic-embedding", strength=1.0)).positions
     assert np.linalg.norm(pushed - means, axis=1).max() > 0.5
@@ -120,7 +127,7 @@ def test_how_many_have_arrived_and_how_far_they_fell_is_what_is_reported(most_st
     problem = problem_of("elastic-embedding")
     found = place_points(problem, most_steps)
     for row, position in enumerate(found.positions):
-        start = problem.sources[problem.neighbors[row, 0]]
+        start = problem.sources[next(lists_of(problem))[row, 0]]
         fall = plain_value(problem, row, start) - plain_value(problem, row, position)
         assert found.falls[row] == pytest.approx(fall, rel=1e-9, abs=1e-12)
         # The full step divides the slope by the curvature of the attraction, 2 sum p = 2.

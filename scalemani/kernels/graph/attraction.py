@@ -162,42 +162,47 @@ def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, ov
 
 @compiled
 def attraction_at(
-    places: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray, np.ndarray], student: bool, dof: float
+    places: np.ndarray, sources: np.ndarray, of_places: np.ndarray, rows: Rows, student: bool, dof: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what single points at places (m, d) have of E+ by lists of neighbours among sources (N, d), both float64.
+    """Return what single points at places (m, d) have of E+ by their neighbours among sources (N, d), both float64.
 
     Parameters
     ----------
-    lists : rows (m,) int64 of the two others, neighbours (M, k) int64, and affinities (M, k) float64
+    of_places : (m,) int64, the row of each place among
+    rows : in CSR form, the neighbours of points among the sources, and their affinities
     student : whether a(t) is dof log(1 + t / dof), and not t
 
     Returns
     -------
     sum_k p_k a(t_k) (m,), its gradients (m, d), and 2 sum_k p_k a'(t_k) (m,), all float64
     """
-    of_places, neighbors, affinities = lists
-    n_dims, longest = places.shape[1], neighbors.shape[1]
+    indptr, indices, affinities = rows
+    n_dims, longest = places.shape[1], 0
+    for row in of_places:
+        longest = max(longest, indptr[row + 1] - indptr[row])
     values, gradients, curvatures = np.empty(places.shape[0]), np.empty(places.shape), np.empty(places.shape[0])
     squares, weights = np.empty(longest), np.empty(longest)
     for i in range(places.shape[0]):
-        row = of_places[i]
-        for entry in range(longest):
-            square = 0.0
+        start = indptr[of_places[i]]
+        count = indptr[of_places[i] + 1] - start
+        for entry in range(count):
+            square, m = 0.0, indices[start + entry]
             for d in range(n_dims):
-                difference = places[i, d] - sources[neighbors[row, entry], d]
+                difference = places[i, d] - sources[m, d]
                 square += difference * difference
-            squares[entry], weights[entry] = square / dof if student else square, affinities[row, entry]
+            squares[entry], weights[entry] = square / dof if student else square, affinities[start + entry]
         if student:
-            values[i] = dof * _log_sum(squares, weights, longest)
-            for entry in range(longest):
+            values[i] = dof * _log_sum(squares, weights, count)
+            for entry in range(count):
                 weights[entry] /= 1.0 + squares[entry]
         else:
-            values[i] = _sum(squares, weights, longest)
+            values[i] = _sum(squares, weights, count)
         gradients[i], curvature = 0.0, 0.0
-        for entry in range(longest):
+        for entry in range(count):
             curvature += weights[entry]
+            m = indices[start + entry]
             for d in range(n_dims):
-                gradients[i, d] += 2.0 * weights[entry] * (places[i, d] - sources[neighbors[row, entry], d])
+                gradients[i, d] += 2.0 * weights[entry] * (places[i, d] - sources[m, d])
         curvatures[i] = 2.0 * curvature
     return values, gradients, curvatures
 

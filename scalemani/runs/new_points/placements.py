@@ -12,7 +12,7 @@ from scalemani.config.metrics import compares_rows
 from scalemani.config.objectives import GIVEN_PAIRS, objective_of
 from scalemani.config.params import Resolved
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points, rows_of_lists
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
 from scalemani.engine.context import Arrays
 from scalemani.engine.memory_model import Memory, array
@@ -478,11 +478,9 @@ class DescentPlacer(NeighborPlacer):
         with threads(self.threads) as side_by_side:
             sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
             fixed = FixedSources(sums, self.positions, self.weights)
-            placed, arrived, falls, _ = place_points(
-                PlacementProblem(
-                    objective, descent.relative_strength, fixed, self.positions, neighbors.indices, affinities
-                )
-            )
+            lists = rows_of_lists(neighbors.indices, affinities)
+            problem = PlacementProblem(objective, descent.relative_strength, fixed, self.positions, lists)
+            placed, arrived, falls, _ = place_points(problem)
         known = neighbors.distances[:, 0] == 0
         return {
             StoredPlacement.coordinates: placed,

@@ -23,11 +23,9 @@ from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_val
 from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes
-from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import threads
 from scalemani.kernels.doubt import (
     centers_elsewhere,
-    padded_rows,
     shares_within,
 )
 from scalemani.kernels.graph.product import Rows
@@ -70,21 +68,15 @@ class FixedMap(NamedTuple):
     step: float
     pull: PullOfOne | None
 
-    def problem(self, own: np.ndarray, neighbors: np.ndarray, affinities: np.ndarray) -> PlacementProblem:
-        """Return the part that points (m,) have in the objective, by their rows of W, (m, k) each, over 2 where a sum.
+    def problem(self, own: np.ndarray, rows: Rows) -> PlacementProblem:
+        """Return the part that points (m,) have in the objective, by their rows of W, over 2 where a sum.
 
         Of log sum S it is 2 sum p a + strength log(Z + 2 S), where Z is the sum over pairs of others.
         """
         factor = self.scale if self.objective.combine == "sum" else 2.0 * self.scale
+        scaled = (rows[0], rows[1], factor * rows[2].astype(np.float64))
         single = PlacementProblem(
-            self.objective,
-            self.strength,
-            self.fixed,
-            self.positions,
-            neighbors,
-            factor * affinities,
-            own,
-            pull=self.pull,
+            self.objective, self.strength, self.fixed, self.positions, scaled, own, pull=self.pull
         )
         if self.objective.combine == "sum":
             return single
@@ -107,7 +99,7 @@ def memory(sizes: Sizes) -> Memory:
         task={
             "rows of W of a block": 3 * entries(sizes.block_nonzeros, "float32") + array("int64", rows),
             "neighbours of a block in the data and in the map": array("int64", rows, 8 * k),
-            "rows of W that are placed together": array("float64", MOST_ENTRIES + sizes.params.n_neighbors, d + 6),
+            "rows of W that are placed together": array("float64", MOST_ENTRIES + sizes.params.n_neighbors, 3),
             "scores of a block": array("float64", rows, 8 + 2 * d),
             **null.compared(sizes),
         },
@@ -193,29 +185,22 @@ def block_scores(task: StageTask, block: int) -> Arrays:
 
 
 def parts_of(rows: Rows, most_entries: int = MOST_ENTRIES) -> Iterator[tuple[int, Rows]]:
-    """Yield consecutive rows in CSR form, with the number of the first, that are few entries once padded.
-
-    They are cut at tiles as well: how a row is padded, and with it the order of its sums, does not depend on blocks.
-    """
+    """Yield consecutive rows in CSR form, with the number of the first: one, or as many as have few entries."""
     indptr, indices, values = rows
-    lengths, first = np.diff(indptr), 0
-    while first < len(lengths):
-        longest = np.maximum.accumulate(lengths[first : (first // TILE_ROWS + 1) * TILE_ROWS])
-        count = max(1, int(np.searchsorted(longest * np.arange(1, len(longest) + 1), most_entries, side="right")))
-        bounds = indptr[first : first + count + 1]
-        inside = slice(bounds[0], bounds[-1])
-        yield first, (bounds - bounds[0], indices[inside], values[inside])
-        first += count
+    first = 0
+    while first < len(indptr) - 1:
+        last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + most_entries, side="right")) - 1)
+        inside = slice(indptr[first], indptr[last])
+        yield first, (indptr[first : last + 1] - indptr[first], indices[inside], values[inside])
+        first = last
 
 
 def placed(fixed: FixedMap, rows: Rows, first: int) -> dict[Any, np.ndarray]:
     """Return the better places of points from a `first` work row on, by their rows of W, and what is known there."""
     own = np.arange(first, first + len(rows[0]) - 1)
-    neighbors, affinities = padded_rows(rows, own)
-    at, places = fixed.positions[own], fixed.positions[neighbors]
-    problem = fixed.problem(own, neighbors, affinities)
+    at, problem = fixed.positions[own], fixed.problem(own, rows)
     here = place_points(problem, starts=at)
-    there = place_points(problem, starts=centers_elsewhere(places, affinities, at))
+    there = place_points(problem, starts=centers_elsewhere(fixed.positions, problem.rows, own))
     lower = there.values < here.values
     eigenvalues = np.linalg.eigvalsh(problem.hessians(at, fixed.step))
     largest = np.abs(eigenvalues).max(axis=1)

@@ -12,7 +12,7 @@ import numpy as np
 
 from scalemani.config.objectives import Objective, objective_of
 from scalemani.descents.phases import Phase
-from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points, rows_of_lists
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.engine.task import StageTask
 from scalemani.kernels.arrays.tiles import slices
@@ -68,9 +68,8 @@ def place_appended(
         neighbors, affinities = strongest_known(rows, appended[part], known, most)
         placed = affinities[:, 0] > 0
         total = affinities[placed].sum(axis=1, keepdims=True)
-        problem = PlacementProblem(
-            objective, strength, fixed, sources, numbers[neighbors[placed]], affinities[placed] / total
-        )
+        lists = rows_of_lists(numbers[neighbors[placed]], affinities[placed] / total)
+        problem = PlacementProblem(objective, strength, fixed, sources, lists)
         positions[appended[part][placed]] = place_points(problem).positions
 
 

@@ -42,7 +42,8 @@ def test_single_points_have_the_sums_of_their_lists(student, dof, n_dims):
     apart = places[:, np.newaxis] - sources[neighbors[rows]]
     squares, p = (apart**2).sum(axis=2), affinities[rows]
     pulled = p / (1 + squares / dof) if student else p
-    found = attraction_at(places, sources, (rows, neighbors, affinities), student, dof)
+    csr = (np.arange(0, 64, 7), neighbors.ravel(), affinities.ravel())
+    found = attraction_at(places, sources, rows, csr, student, dof)
     expected = (p * (dof * np.log1p(squares / dof) if student else squares)).sum(axis=1)
     np.testing.assert_allclose(found[0], expected, rtol=1e-13)
     np.testing.assert_allclose(found[1], 2 * np.einsum("mk,mkd->md", pulled, apart), rtol=1e-12)
