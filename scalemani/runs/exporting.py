@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scalemani.config.stages import DOUBT, GRAPH, PRECOMPUTED
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.io.export import Progress, checked_target, export, write_rows
-from scalemani.io.export.anndata import Annotations, write_anndata
+from scalemani.io.export.anndata import Annotations, Clusters, write_anndata
 from scalemani.io.export.writers import (
     CSV,
     SPARSE_WRITERS,
@@ -70,11 +70,11 @@ def annotations_of(run: Run) -> Annotations:
     for key, matrix in matrices.items():
         results[f"obsp/{key}"] = run.spread_matrix(matrix)
     if StoredClustering.STAGE in run.keys:
-        results[f"obs/{name}"] = run.of_input(np.asarray(run.retained_labels[...]), UNKNOWN)
+        results[f"obs/{name}"] = Clusters(run.of_input(np.asarray(run.retained_labels[...]), UNKNOWN))
     if DOUBT.name in run.keys:
         columns = run.doubt_of_input().measured()
         del columns["places"]
-        results |= {f"obs/doubt_{name}": values for name, values in columns.items()}
+        results |= {f"obs/doubt_{name}": lazy_rows(values, name) for name, values in columns.items()}
     if run.embeds:
         results[f"uns/{name}"] = {"params": parameters_of(run)}
     if matrices:

@@ -2,8 +2,10 @@
 
 import json
 
+import h5py
 import numpy as np
 import pytest
+import zarr
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from typer.testing import CliRunner
@@ -237,6 +239,31 @@ def test_the_command_says_how_to_read_the_map_and_what_it_measured_is_written(do
     assert (doubted.doubt.verdicts == "could lie elsewhere").sum() == doubted.doubt.doubtful.sum()
     assert all(verdict in report for verdict in set(doubted.doubt.verdicts))
     assert told["sentences"][1].split(":")[0] in report
+
+
+@pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
+def test_scores_are_columns_of_numbers_in_an_anndata(doubted, tmp_path, suffix):
+    path = tmp_path / f"map{suffix}"
+    export_result(doubted, path, "anndata")
+    obs = (h5py.File(path) if suffix == ".h5ad" else zarr.open_group(path, mode="r"))["obs"]
+    expected = {f"doubt_{name}": of for name, of in doubted.doubt.measured().items() if name != "places"}
+    assert len(expected) == 11
+    assert set(expected) == set(obs.attrs["column-order"])
+    for name, scores in expected.items():
+        assert obs[name].attrs["encoding-type"] == "array"
+        assert obs[name].dtype == (bool if name in ("doubt_believable", "doubt_doubtful") else np.float64)
+        np.testing.assert_array_equal(obs[name][...], scores)
+
+
+def test_anndata_reads_scores_as_they_are(doubted, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    for name, read in (("map.h5ad", anndata.read_h5ad), ("map.zarr", anndata.read_zarr)):
+        export_result(doubted, tmp_path / name, "anndata")
+        columns = read(tmp_path / name).obs
+        for score in ("stable", "perturbation", "doubtful"):
+            expected = getattr(doubted.doubt, score)
+            assert columns[f"doubt_{score}"].dtype == expected.dtype
+            np.testing.assert_array_equal(columns[f"doubt_{score}"], expected)
 
 
 def test_repulsion_of_some_pairs_is_refused_as_points_are_placed_by_all(points, tmp_path):

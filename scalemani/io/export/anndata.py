@@ -39,8 +39,15 @@ ZARR_FORMAT: Literal[2] = 2  # that anndata writes by default, and all its versi
 NAMES_AT_ONCE = 2**18
 
 
-# An array, a sparse matrix, the cluster (N,) of each row (-1 is none), a number or text, or several by name.
-Element = LazyRows | SparseMatrix | np.ndarray | bool | int | float | str | Mapping[str, Any]
+@dataclass(frozen=True)
+class Clusters:
+    """The cluster (N,) int of each row, -1 for none: categories, which an array of numbers is not."""
+
+    labels: np.ndarray
+
+
+# An array, a sparse matrix, clusters, a number or text, or several by name.
+Element = LazyRows | SparseMatrix | Clusters | bool | int | float | str | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -219,8 +226,8 @@ def write_element(group: Any, name: str, element: Element) -> None:
             write_element(inner, key, value)
     elif isinstance(element, LazyRows):
         fill(new_array(group, name, element.shape, element.dtype, block_rows(element), ARRAY), blocks(element))
-    elif isinstance(element, np.ndarray):
-        write_categories(new_group(group, name, CATEGORIES), element)
+    elif isinstance(element, Clusters):
+        write_categories(new_group(group, name, CATEGORIES), element.labels)
     elif isinstance(element, str):
         new_texts(group, name, (), TEXT)[...] = element
     elif isinstance(element, bool | int | float):
