@@ -152,9 +152,7 @@ def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange,
             'The column "doubt" colours the map by this.'
         )
     share = float(doubt.doubtful.mean())
-    pairs = [one for several in exchanges.values() for one in several]
-    between = sum(one.points for one in max(exchanges.values(), key=lambda one: sum(p.points for p in one), default=()))
-    most = f", {between} of them in another class, most between {pairs[0].one} and {pairs[0].other}" if pairs else ""
+    most = exchanged(max(exchanges.values(), key=lambda one: sum(pair.points for pair in one), default=()))
     said.append(
         f"Places: {percent(share)} of the points, {int(doubt.doubtful.sum()):,}, could as well lie in another part of "
         f"the map{most}. Their place there is better by the objective of the map, and farther than twice the distance "
@@ -168,6 +166,15 @@ def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange,
         "little beyond that they are not neighbours."
     )
     return said
+
+
+def exchanged(pairs: tuple[Exchange, ...]) -> str:
+    """Return how many points pairs of classes exchange, and the first pair where it has more than any other."""
+    if not pairs:
+        return ""
+    first, most = pairs[0], max((pair.points for pair in pairs[1:]), default=0)
+    leads = f", most between {first.one} and {first.other}" if first.points > most else ""
+    return f", {sum(pair.points for pair in pairs)} of them in another class{leads}"
 
 
 def sentences_of_halves(stable: np.ndarray, spread: float, k: int) -> list[str]:

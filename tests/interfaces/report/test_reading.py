@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import scalemani as sm
 from scalemani.errors import DataError
-from scalemani.interfaces.report.reading import read_map
+from scalemani.interfaces.report.reading import Exchange, exchanged, read_map
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,14 @@ def test_classes_have_their_mean_scores_and_their_share_of_other_neighbours(fold
             np.testing.assert_allclose(one[2:], [*expected, others, (120 - members.sum()) / 119], atol=1e-12)
     assert all(one.mixed == 0 for one in reading.classes["apart"])
     assert all(abs(one.mixed - one.by_chance) < 0.1 for one in reading.classes["mixed"])
+
+
+def test_a_pair_of_classes_is_named_where_no_other_exchanges_as_many_points():
+    first, second, third = Exchange("5", "8", 2, 90), Exchange("3", "7", 2, 80), Exchange("1", "2", 1, 70)
+    assert exchanged((first, third)) == ", 3 of them in another class, most between 5 and 8"
+    assert exchanged((first,)) == ", 2 of them in another class, most between 5 and 8"
+    assert exchanged((first, second, third)) == ", 5 of them in another class"
+    assert exchanged(()) == ""
 
 
 def test_the_command_and_the_report_tell_them(folder, scalemani):
