@@ -44,14 +44,14 @@ def doubt(**values: Any) -> None:
     options = DoubtOptions(**values)
     from scalemani.config.params import parse_assignments
     from scalemani.interfaces.cli.printing import show_reading
-    from scalemani.interfaces.report.reading import read_map
+    from scalemani.interfaces.report.reading import columns_of_classes, read_map
     from scalemani.io.sources.labels import named_labels
     from scalemani.runs.clusters import with_clusters
     from scalemani.runs.doubting import measure_doubt
     from scalemani.runs.opened import open_run
 
     opened = open_run(options.run)
-    columns = named_labels(with_clusters(options.labels or (), opened), opened.n_input_points)
+    columns = columns_of_classes(named_labels(with_clusters(options.labels or (), opened), opened.n_input_points))
     with options.running() as executor:
         opened = measure_doubt(opened, executor, parse_assignments(options.assignments or []))
     show_reading(read_map(opened, columns), opened.certificates["doubt"], options.as_json)

@@ -9,7 +9,7 @@ import numpy as np
 
 from scalemani.config.choices import Legend, ThemeName
 from scalemani.config.stages import DOUBT
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, warn
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.figures import (
@@ -23,6 +23,7 @@ from scalemani.io.figures import (
     embedding_picture,
 )
 from scalemani.io.sources import open_points
+from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.runs.clusters import labels_or_clusters, with_clusters
 from scalemani.runs.new_points.neighbors import KnnGraph
@@ -314,6 +315,8 @@ class ReportedRun(Shown, Run):
         target, _ = checked_target(Path(root) / NAME if path is None else path, SUFFIXES)
         columns = named_labels(with_clusters(labels, self), self.n_input_points)
         classes = {name: values for name, values in columns.items() if is_classes(values)}
+        for name in (name for name, values in columns.items() if is_absent(values).all()):
+            warn(f"{name} has no value at any point, and says nothing of the map")
         quality = measure_quality(self, classes, n_sampled, random_state)
         heading = Heading(" ".join(title.split()), note.strip(), datetime.now(UTC).strftime("%d %B %Y"))
         reading = read_map(self, classes) if DOUBT.name in self.records() and positions is None else None

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from scalemani.config.stages import DOUBT
+from scalemani.errors import DataError, warn
+from scalemani.interfaces.functions.validation import check_labels, labelled_points
 from scalemani.io.figures.look import LARGEST_CLASSES
 from scalemani.io.sources.label_values import Measured, is_absent
 from scalemani.kernels.arrays.tiles import slices
@@ -15,6 +17,7 @@ from scalemani.runs.doubt import Doubt
 from scalemani.runs.opened import Run
 
 VOTERS = 15  # nearest points of a place, most of which say which class is there
+LEAST_LABELLED = 2  # points, as for measures by labels
 MOST_LISTED = 10  # pairs of classes, and classes, in a table
 LISTS_AT_ONCE = 65536  # rows of the graph
 WELL_ARRANGED = 0.2  # of a map's radius: a spread of places below leaves the arrangement of islands as it is
@@ -46,7 +49,7 @@ class ClassReading(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """The names of classes, ascending, and which of them each point (M,) is in."""
+    """The names of classes, ascending, and which of them each point (M,) is in; -1 for none."""
 
     names: np.ndarray
     codes: np.ndarray
@@ -63,35 +66,65 @@ class Reading(NamedTuple):
 def read_map(run: Run, columns: Mapping[str, np.ndarray]) -> Reading:
     """Return how to read the map of a run whose doubt was measured, by those columns (N,) that have classes."""
     doubt = run.retained_doubt
-    coded = {
-        name: Coded(*np.unique(run.of_results(values).astype(str), return_inverse=True))
-        for name, values in columns.items()
-        if is_classes(values)
-    }
+    coded = {name: coded_classes(run.of_results(values)) for name, values in columns.items() if is_classes(values)}
     exchanges, classes = {}, {}
     if coded:
-        moved, mixed = np.flatnonzero(doubt.doubtful), mixed_shares(run, coded)
+        moved, counts = np.flatnonzero(doubt.doubtful), neighbors_by_class(run, coded)
         near = nearest_to(doubt.places[moved], np.asarray(run.retained_embedding[...]))
         exchanges = {name: exchanges_of(moved, near, column) for name, column in coded.items()}
-        classes = {name: classes_of(doubt, column, mixed[name]) for name, column in coded.items()}
+        classes = {name: classes_of(doubt, column, counts[name]) for name, column in coded.items()}
     return Reading(tuple(sentences_of(run, doubt, exchanges)), exchanges, classes)
 
 
 def is_classes(values: np.ndarray) -> bool:
-    """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
-    whole = values.dtype.kind in "biuU" and not isinstance(values, Measured)
-    return whole and not bool(is_absent(values).any()) and len(np.unique(values)) <= LARGEST_CLASSES
+    """Return whether values (N,) are classes: not numbers or names that most points have alone."""
+    return not why_no_classes(values)
 
 
-def mixed_shares(run: Run, columns: Mapping[str, Coded]) -> dict[str, np.ndarray]:
-    """Return by column the share of the nearest neighbours of each point (M,) in the data that are of other classes."""
+def why_no_classes(values: np.ndarray) -> str:
+    """Return why values (N,) are no classes, of which some points may have none; empty for classes."""
+    if isinstance(values, Measured):
+        return "they are measured values"
+    present = np.asarray(values)[~is_absent(values)]
+    if len(present) < LEAST_LABELLED:
+        return f"{len(present)} of {len(values)} points have a value"
+    if present.dtype.kind == "f" and not np.array_equal(present, np.rint(present)):
+        return "they are numbers with fractions"
+    kinds = len(np.unique(present))
+    return f"they are {kinds:,} classes, more than {LARGEST_CLASSES}" if kinds > LARGEST_CLASSES else ""
+
+
+def columns_of_classes(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the columns (N,) that are classes, and warn of others; refuse labels none of which are, as `measure`."""
+    reasons = {name: why_no_classes(values) for name, values in columns.items()}
+    if columns and all(reasons.values()):
+        name, values = next(iter(columns.items()))
+        labelled_points(check_labels(values, name, len(values)), least=LEAST_LABELLED)
+        raise DataError(f"{name}: {reasons[name]}: group them first")
+    for name, reason in reasons.items():
+        if reason:
+            warn(f"{name} is left out: {reason}")
+    return {name: values for name, values in columns.items() if not reasons[name]}
+
+
+def coded_classes(values: np.ndarray) -> Coded:
+    """Return the classes of values (M,), of which some may be none, with a warning."""
+    labelled, codes = labelled_points(values, least=LEAST_LABELLED), np.full(len(values), -1)
+    kinds, codes[labelled] = np.unique(np.asarray(values)[labelled], return_inverse=True)
+    return Coded(np.array([f"{kind:.0f}" for kind in kinds] if kinds.dtype.kind == "f" else kinds.astype(str)), codes)
+
+
+def neighbors_by_class(run: Run, columns: Mapping[str, Coded]) -> dict[str, np.ndarray]:
+    """Return by column (2, M): how many nearest neighbours in the data a point has of other classes, and of any."""
     graph, k, n_points = run.retained_graph, run.params.doubt.n_neighbors, len(run.rows)
-    shares = {name: np.empty(n_points) for name in columns}
+    counts = {name: np.empty((2, n_points)) for name in columns}
     for rows in slices(n_points, LISTS_AT_ONCE):
         near = np.asarray(graph.indices[rows])[:, :k]
         for name, (_, codes) in columns.items():
-            shares[name][rows] = (codes[near] != codes[rows, np.newaxis]).mean(axis=1)
-    return shares
+            labelled = codes[near] >= 0
+            counts[name][0, rows] = (labelled & (codes[near] != codes[rows, np.newaxis])).sum(axis=1)
+            counts[name][1, rows] = labelled.sum(axis=1)
+    return counts
 
 
 def nearest_to(places: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -99,14 +132,20 @@ def nearest_to(places: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return np.asarray(cKDTree(positions).query(places, np.arange(1, min(VOTERS, len(positions)) + 1))[1])
 
 
-def classes_of(doubt: Doubt, classes: Coded, mixed: np.ndarray) -> tuple[ClassReading, ...]:
-    """Return what the doubt of the points of each class is, the largest class first."""
+def classes_of(doubt: Doubt, classes: Coded, counts: np.ndarray) -> tuple[ClassReading, ...]:
+    """Return what the doubt of the points of each class is, the largest class first; `counts` of its neighbours."""
     names, codes = classes
-    sizes = np.bincount(codes)
-    shares = [np.bincount(codes, of) / sizes for of in (doubt.believable, doubt.preservation, doubt.doubtful, mixed)]
-    others = (len(codes) - sizes) / max(len(codes) - 1, 1)
+    labelled = codes >= 0
+
+    def sums(of: np.ndarray) -> np.ndarray:
+        return np.bincount(codes[labelled], of[labelled])
+
+    sizes = np.bincount(codes[labelled])
+    shares = [sums(of) / sizes for of in (doubt.believable, doubt.preservation, doubt.doubtful)]
+    mixed = sums(counts[0]) / np.maximum(sums(counts[1]), 1)
+    others = (sizes.sum() - sizes) / (sizes.sum() - 1)
     ranked = np.argsort(-sizes, kind="stable").tolist()
-    columns = [names.tolist(), sizes.tolist(), *(of.tolist() for of in shares), others.tolist()]
+    columns = [names.tolist(), sizes.tolist(), *(of.tolist() for of in shares), mixed.tolist(), others.tolist()]
     listed = [ClassReading(*of_class) for of_class in zip(*columns, strict=True)]
     return tuple(listed[one] for one in ranked)
 
@@ -114,12 +153,13 @@ def classes_of(doubt: Doubt, classes: Coded, mixed: np.ndarray) -> tuple[ClassRe
 def exchanges_of(moved: np.ndarray, near: np.ndarray, classes: Coded) -> tuple[Exchange, ...]:
     """Return the pairs of classes between which points `moved` (m,) could go, those with most points first.
 
-    The class of a place is that of most of the points `near` (m, k) to it.
+    The class of a place is that of most of the points `near` (m, k) to it; points and places without one do not count.
     """
     names, codes = classes
-    there = [int(np.bincount(row).argmax()) for row in codes[near]]
-    pairs = Counter(tuple(sorted(pair)) for pair in zip(codes[moved].tolist(), there, strict=True))
-    sizes = np.bincount(codes)
+    known = (codes[moved] >= 0) & (codes[near] >= 0).any(axis=1)
+    there = [int(np.bincount(row[row >= 0]).argmax()) for row in codes[near[known]]]
+    pairs = Counter(tuple(sorted(pair)) for pair in zip(codes[moved[known]].tolist(), there, strict=True))
+    sizes = np.bincount(codes[codes >= 0])
     listed = [
         Exchange(str(names[one]), str(names[other]), count, int(sizes[one] + sizes[other]))
         for (one, other), count in pairs.most_common()

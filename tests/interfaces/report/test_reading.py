@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 import scalemani as sm
-from scalemani.errors import DataError
+from scalemani.errors import DataError, ScalemaniWarning
 from scalemani.interfaces.report.reading import Exchange, exchanged, read_map
 
 
@@ -58,9 +58,10 @@ def test_the_command_and_the_report_tell_them(folder, scalemani):
     columns = columns_of()
     rows = ["mixed,apart,height", *(f"{a},{b},{c:.3f}" for a, b, c in zip(*columns.values(), strict=True))]
     (folder / "labels.csv").write_text("\n".join(rows) + "\n")
-    status, said, _ = scalemani("doubt", folder / "run", "--labels", folder / "labels.csv")
+    status, said, warned = scalemani("doubt", folder / "run", "--labels", folder / "labels.csv")
     assert status == 0
-    assert scalemani("doubt", folder / "run", "--labels", folder / "labels.csv", "--quiet") == (0, said, "")
+    assert "height is left out: they are numbers with fractions" in warned
+    assert scalemani("doubt", folder / "run", "--labels", folder / "labels.csv", "--quiet")[:2] == (0, said)
     assert "height" not in said
     (row,) = (line.split() for line in said.splitlines() if line.startswith("far "))
     assert row[1] == "30"
@@ -69,6 +70,35 @@ def test_the_command_and_the_report_tell_them(folder, scalemani):
     assert json.loads(told)["classes"]["apart"][1]["points"] == 30
     page = sm.open_run(folder / "run").report(folder / "page.html", folder / "labels.csv", n_sampled=0).read_text()
     assert 'aria-label="what may be read of apart"' in page
+
+
+def test_labels_are_read_as_measures_read_them(folder, scalemani, tmp_path):
+    """Points without a class count in no class and as nobody's neighbours, and what measures refuse is refused."""
+    run, apart = sm.open_run(folder / "run"), np.where(np.arange(120) < 90, 3.0, 1.0)
+    values = np.where(np.arange(120) % 4 == 0, np.nan, apart)
+    with pytest.warns(ScalemaniWarning, match="30 of 120 points have no label"):
+        named, texts = (
+            read_map(run, {"a": one}) for one in (values, np.where(np.isnan(values), "", apart.astype(int).astype(str)))
+        )
+    assert named == texts
+    lists = NearestNeighbors(n_neighbors=15).fit(np.load(folder / "points.npy")).kneighbors(return_distance=False)
+    other = values + 2.0 * (np.arange(120) % 3 == 0)  # classes 1, 3 and 5, which mix
+    read = {one.name: one for one in read_map(run, {"a": other}).classes["a"]}
+    assert set(read) == {"1", "3", "5"}
+    for name, one in read.items():
+        members = other == float(name)
+        near = other[lists[members]]
+        assert one.points == members.sum()
+        assert one.mixed == pytest.approx((near[~np.isnan(near)] != float(name)).mean())
+        assert one.by_chance == pytest.approx((90 - members.sum()) / 89)
+        assert one.preserved == pytest.approx(run.doubt.preservation[members].mean())
+    for wrong in (np.linspace(0, 1, 120), np.full(120, np.nan)):
+        np.save(tmp_path / "wrong.npy", wrong)
+        status, _, said = scalemani("doubt", folder / "run", "--labels", tmp_path / "wrong.npy")
+        refused = scalemani("measure", folder / "run", "--labels", tmp_path / "wrong.npy")[2]
+        assert (status, said.split()[-4:]) == (2, refused.split()[-4:])
+    with pytest.warns(ScalemaniWarning, match="has no value at any point"):
+        run.report(tmp_path / "page.html", wrong, n_sampled=0)
 
 
 def test_the_page_draws_points_where_they_are_and_says_nothing_of_the_map_then(folder, tmp_path):

@@ -254,7 +254,8 @@ def test_all_columns_of_a_table_colour_the_map(runs, classes, tmp_path):
     assert [column["name"] for column in described["columns"]] == ["side", "place", "labels 2"]
     assert is_classes(classes)
     assert is_classes(classes.astype(str))
-    for others in (np.arange(1500), np.arange(3) / 2, np.where(classes == 1, "one", "")):
+    assert is_classes(np.where(classes == 1, "one", ""))
+    for others in (np.arange(1500), np.arange(3) / 2, np.full(9, np.nan), np.array(["", "", "a"])):
         assert not is_classes(others)
     assert described["columns"][0]["counts"] == described["columns"][2]["counts"] == np.bincount(classes).tolist()
 
