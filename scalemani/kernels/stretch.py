@@ -23,7 +23,8 @@ class Stretch(NamedTuple):
     Attributes
     ----------
     metric : (N, d, d), the dual pushforward metric H, squares of distances in the map by those in the data
-    area : (N,), by how much the map enlarges areas (lengths, volumes) of the m tangent directions
+    area : (N,), by how much the map enlarges what has the m tangent directions: lengths for m = 1, areas for 2, volumes
+        for 3, in general the m-volume, the product of the singular values of J
     anisotropy : (N,), the longest axis of the ellipse by the shortest, at least 1
     explained : (N,), the share of the neighbours' variance in the map that the linear map explains, in [0, 1]
     """

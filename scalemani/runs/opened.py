@@ -441,16 +441,18 @@ class Run:
         Returns
         -------
         Stretch
-            `metric` (N, d, d), the dual pushforward metric; by how much the map enlarges `area` (N,), the `anisotropy`
-            (N,) of the ellipse that it makes of a circle, and the share that the linear map has `explained` (N,), all
-            float64. NaN too where the neighbours lie in fewer directions.
+            `metric` (N, d, d), the dual pushforward metric; `area` (N,), by how much the map enlarges areas (m = 2),
+            lengths (1) or m-volumes (others); the `anisotropy` (N,) of the ellipse that it makes of a circle, and the
+            share that the linear map has `explained` (N,), all float64. NaN too where the neighbours lie in fewer
+            directions.
 
         Raises
         ------
         ConfigError
-            For numbers out of range, and where points are compared by rows or as sets or there are none.
+            For numbers out of range, a method without a graph, points that are compared by rows or as sets or are not
+            there, and where the neighbours of no point span m directions.
         StoreError
-            For a run without an embedding or a graph, or that is not finished.
+            For a run without an embedding, or that is not finished.
         """
         from scalemani.runs.stretching import stretch_of
 

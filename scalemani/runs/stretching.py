@@ -60,16 +60,26 @@ def stretch_of(
             yield local_stretch(coordinates[places], positions[order.input_rows[labels]][places], m)
 
     by_work_row = Stretch(*map(np.concatenate, zip(*parts(), strict=True)))
+    if np.isnan(by_work_row.area).all():
+        raise ConfigError(
+            f"the {k} neighbours of no point span {m} directions in the data: "
+            "the data are a line, or copies of few rows; take fewer n_dimensions or merge duplicates"
+        )
     return by_work_row if rows is not None else Stretch(*(values[order.work_rows] for values in by_work_row))
 
 
 def refuse_without_coordinates(run: Run) -> None:
-    """Raise ConfigError for a run whose points have no coordinates in which a map could stretch."""
+    """Raise ConfigError for a run whose points have no coordinates or neighbours by which a map could stretch."""
     if run.metric == PRECOMPUTED or run.params.affinities.kind == PRECOMPUTED:
         raise ConfigError("directions in the data need points, and the run has none: embed the points themselves")
     if compares_rows(run.metric) or METRICS[run.metric].of_sets:
         raise ConfigError(
             f"rows compared by {run.metric} have no directions: use a metric that maps rows, such as euclidean"
+        )
+    if StoredNeighbors.STAGE not in run.keys:
+        raise ConfigError(
+            f"{run.method} has no neighbour graph, by which the stretch of a map is fitted: take a method that has "
+            "one, such as t-sne or laplacian-eigenmaps"
         )
 
 

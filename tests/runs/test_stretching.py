@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
-from scalemani.errors import ConfigError, StoreError
+from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.stretching import ellipses_of
@@ -83,8 +83,13 @@ def test_what_has_no_directions_is_refused(spread, folder, tmp_path):
     compared = embedded(spread[:300], tmp_path / "compared", **{"points.metric": "canberra"})
     with pytest.raises(ConfigError, match="have no directions"):
         compared.stretch()
-    with pytest.raises(StoreError, match="no stage 'neighbors'"):
+    with pytest.raises(ConfigError, match="pca has no neighbour graph"):
         embedded(spread[:300], tmp_path / "pca", "pca").stretch()
+    line = embedded(spread[:300, :1], tmp_path / "line")
+    for refused in (line.stretch, lambda: sm.open_run(tmp_path / "line").plot(stretch=True)):
+        with pytest.raises(ConfigError, match="of no point span 2 directions in the data"):
+            refused()
+    assert np.isfinite(line.stretch(n_dimensions=1).area).all()
 
 
 def test_on_the_command_line(folder, tmp_path, scalemani):
