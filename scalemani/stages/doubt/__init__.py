@@ -36,7 +36,7 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.doubt import halves, null
 
-MOST_ENTRIES = 2**19  # of rows of W that are placed at a time, padded to one length
+MOST_ENTRIES = 2**19  # of rows of W whose points are placed at a time
 # Over which a Hessian is the difference of gradients, in units of the kernels: of exact sums, and of those of a mesh.
 EXACT_STEP, MESH_STEP = 1e-4, 0.03
 LEAST_UNIT = 1e-9  # of the distances of a point's neighbours in the map, where they coincide
