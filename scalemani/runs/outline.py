@@ -425,25 +425,24 @@ def check_start(params: Resolved, n_features: int) -> None:
 def check_input_start(params: Resolved, survey: Survey, stages: Collection[str]) -> None:
     """Refuse a start or reference without a descent, next to another one, of another width, and none."""
     layout, side = params.layout, survey.side
-    another = f"layout.init={layout.init} asks for another start"
-    unpulled = "layout.global_weight is 0"
-    if layout.global_weight > 0:
-        unpulled = f"layout.reference={layout.reference} asks for another reference"
-    for part, coordinates, what, option, wanted, why in (
-        ("init", side.init, "start", "--init", layout.init == INPUT_START, another),
-        ("reference", side.reference, "reference", "--global-reference", layout.reference == INPUT_START, unpulled),
+    for part, coordinates, what, option in (
+        ("init", side.init, "start", "--init"),
+        ("reference", side.reference, "reference", "--global-reference"),
     ):
+        asked = getattr(layout, part)
         if coordinates is None:
-            if wanted and "layout" in stages:
+            if asked == INPUT_START and "layout" in stages:
                 raise ConfigError(
                     f"layout.{part}=given takes coordinates of a {what}: give a run or a file with {option} "
                     f"({part}= in Python)"
                 )
             continue
-        if "layout" not in stages or not wanted:
+        if part == "reference" and "layout" in stages and layout.global_weight == 0:
+            continue  # a cell of a grid has the weight 0; that the reference has no effect is told
+        if "layout" not in stages or asked != INPUT_START:
+            why = f"layout.{part}={asked} asks for another {what}" if "layout" in stages else "there is none"
             raise ConfigError(
-                f"coordinates were passed for the {what} of a descent, and "
-                f"{why if 'layout' in stages else 'there is none'}: leave out one of the two"
+                f"coordinates were passed for the {what} of a descent, and {why}: leave out one of the two"
             )
         if coordinates.coordinates.shape[1] != params.n_components:
             raise ConfigError(

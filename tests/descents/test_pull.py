@@ -10,7 +10,7 @@ from scalemani.config.objectives import OBJECTIVES
 from scalemani.descents.problem import problem_of
 from scalemani.descents.pull import towards
 from scalemani.descents.repulsion import make_repulsion
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, ScalemaniWarning
 from scalemani.kernels.graph.attraction import AffinityRows
 from tests.descents.test_problem import affinities
 
@@ -126,9 +126,10 @@ def test_an_earlier_map_keeps_its_place_and_other_points_are_free():
     assert kept < 0.5 * lost
 
 
-def test_a_reference_without_weight_or_of_another_width_is_refused():
-    with pytest.raises(ConfigError, match=r"reference of a descent, and global_weight is 0"):
-        sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :2]).fit(POINTS)
+def test_a_reference_without_weight_has_no_effect_and_one_of_another_width_is_refused():
+    with pytest.warns(ScalemaniWarning, match=r"has no effect: it takes global_weight above 0"):
+        unpulled = sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :2]).fit(POINTS)
+    np.testing.assert_array_equal(unpulled.embedding_, sm.TSNE(perplexity=4, settings=FEW).fit(POINTS).embedding_)
     with pytest.raises(ConfigError, match="reference has 3 columns and the embedding"):
         sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :3], global_weight=1.0).fit(POINTS)
     with pytest.raises(ConfigError, match=r"global_weight must be <= 1"):
