@@ -34,6 +34,11 @@ def stretch_of(
     rows : (M,) of the stored points; None: all
     """
     refuse_without_coordinates(run)
+    if StoredNeighbors.STAGE not in run.keys:
+        raise ConfigError(
+            f"{run.method} has no neighbour graph, by which the stretch of a map is fitted: take a method that has "
+            "one, such as t-sne or laplacian-eigenmaps"
+        )
     positions, graph = run.stored_embedding.read(), run.stored(StoredNeighbors)
     lists, points = graph.indices(graph.final_step), run.stored(StoredWorkPoints).points
     width, n_dims = lists.zarr().shape[1], positions.shape[1]
@@ -69,17 +74,12 @@ def stretch_of(
 
 
 def refuse_without_coordinates(run: Run) -> None:
-    """Raise ConfigError for a run whose points have no coordinates or neighbours by which a map could stretch."""
+    """Raise ConfigError for a run whose points have no coordinates, and so no directions."""
     if run.metric == PRECOMPUTED or run.params.affinities.kind == PRECOMPUTED:
         raise ConfigError("directions in the data need points, and the run has none: embed the points themselves")
     if compares_rows(run.metric) or METRICS[run.metric].of_sets:
         raise ConfigError(
             f"rows compared by {run.metric} have no directions: use a metric that maps rows, such as euclidean"
-        )
-    if StoredNeighbors.STAGE not in run.keys:
-        raise ConfigError(
-            f"{run.method} has no neighbour graph, by which the stretch of a map is fitted: take a method that has "
-            "one, such as t-sne or laplacian-eigenmaps"
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -101,15 +102,23 @@ def features(
     ] = None,
     top: Annotated[int, typer.Option(help="features of each group to show")] = 20,
     seed: Annotated[int, typer.Option(help="of the points at which derivatives are checked")] = 0,
+    picture: Annotated[
+        str | None, typer.Option(help="bars of each group's influences, into a .png, .svg or .pdf")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which features put groups of points where they are: derivatives of the map times differences of means."""
     from scalemani.config.validation import check_count
     from scalemani.interfaces.report.opened import open_run
+    from scalemani.io.figures import checked_suffix
 
     check_count(top, "top")
+    if picture is not None:
+        checked_suffix(Path(picture))
     result = open_run(run).features(groups, random_state=seed)
     rows = result.table(top)
+    if picture is not None:
+        result.picture(picture, top)
     if as_json:
         say_json({"agreement": result.agreement, "features": rows})
         return
@@ -118,3 +127,5 @@ def features(
         numbers = "".join(f"{row[name]:>12.4g}" for name in ("influence", "slope", "difference"))
         say(f"{row['group']:<20}{row['feature']:<32}{numbers}")
     say(f"derivatives agree with finite differences at {result.agreement:.0%} of sampled points")
+    if picture is not None:
+        say(f"written: {picture}")

@@ -1,11 +1,13 @@
 """Which features put points where they are: the derivative of the map times the difference of a group from the rest."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions.validation import check_labels, labelled_points
+from scalemani.io.figures import bar_figure
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.runs.clusters import clusters_of, labels_or_clusters
@@ -58,6 +60,18 @@ class Features(NamedTuple):
             for row, group in enumerate(self.groups)
             for column in np.argsort(-self.influence[row], kind="stable")[:top]
         ]
+
+    def picture(self, path: str | Path, top: int = 20) -> Path:
+        """Draw the influence of the `top` features of each group as bars into a .png, .svg or .pdf; return its path.
+
+        Raises ConfigError for more than 24 groups, another suffix,
+        and where matplotlib is not installed.
+        """
+        bars: dict[str, dict[str, float]] = {group: {} for group in self.groups}
+        for row in self.table(top):
+            bars[row["group"]][row["feature"]] = row["influence"]
+        bar_figure(bars, path, "influence")
+        return Path(path)
 
 
 def features_of(run: Run, groups: Any = None, random_state: Any = 0) -> Features:

@@ -18,6 +18,8 @@ MARKERS = "osD^vPX*<>"
 MARKED = 12  # points of a long curve
 MOST_PANELS = 24  # of heat maps, above which nobody finds the best one by eye
 PANEL_INCHES = (4.4, 3.4)
+MOST_BESIDE = 3  # panels of bars in a row
+BAR_INCHES = 0.22
 LIGHT_FROM = 0.6  # share of the ramp from which the numbers in a heat map are dark
 GAP = 2  # white pixels between the frames of a video
 
@@ -130,6 +132,31 @@ def front_figure(
         chart.annotate(names[number], place, fontsize="x-small", xytext=(4, 4), textcoords="offset points")
     chart.set_xlabel(scores[0])
     chart.set_ylabel(scores[1])
+    save_figure(figure, path)
+
+
+def bar_figure(bars: Mapping[str, Mapping[str, float]], path: str | Path, label: str = "") -> None:
+    """Draw numbers by name as bars, a panel for each group, the first on top, and write them as .png, .svg or .pdf.
+
+    Raises
+    ------
+    ConfigError
+        For more than 24 groups, and where matplotlib is not installed.
+    """
+    if len(bars) > MOST_PANELS:
+        raise ConfigError(f"a picture has {MOST_PANELS} groups at most, got {len(bars)}: give fewer groups")
+    widest, longest = min(len(bars), MOST_BESIDE), max(map(len, bars.values()))
+    rows = -(-len(bars) // widest)
+    figure = new_figure(PANEL_INCHES[0] * widest, (1.0 + BAR_INCHES * longest) * rows)
+    charts = figure.subplots(rows, widest, squeeze=False).ravel()
+    for chart, (title, numbers) in zip(charts, bars.items(), strict=False):
+        chart.barh(range(len(numbers)), list(numbers.values()), color=class_colours(1)[0])
+        chart.invert_yaxis()
+        name_axis(chart.yaxis, "", list(numbers))
+        chart.set(title=title, xlabel=label)
+        chart.spines[["top", "right"]].set_visible(False)
+    for chart in charts[len(bars) :]:
+        chart.set_axis_off()
     save_figure(figure, path)
 
 

@@ -181,6 +181,7 @@ TABLES = {
             "groups": Effect("--groups FOLDER/labels.npy", "said"),
             "top": Effect("--top 1", "said"),
             "seed": Unchanged("--seed 1", "derivatives agree at every point", "said"),
+            "picture": Effect("--picture FOLDER/features.png", "said"),
             "as_json": Effect("--json", "said"),
             "debug": traced("NOWHERE"),
         },

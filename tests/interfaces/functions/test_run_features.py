@@ -1,6 +1,7 @@
 """Which features decide: planted columns, statistics by NumPy, names, and what is refused."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,18 @@ def test_planted_columns_come_first_in_nonlinear_maps(tmp_path):
     features = sm.open_run(tmp_path).features(groups)
     assert {int(row["feature"]) - 1 for row in features.table(20) if row["group"] == "in"} == set(columns)
     assert features.agreement >= 0.9
+
+
+def test_a_picture_has_a_panel_a_group_and_a_bar_a_feature_longest_first(folder, scalemani):
+    picture, groups = folder.parent / "features.svg", folder.parent / "groups.npy"
+    status, said, _ = scalemani("features", folder, "--groups", groups, "--top", 3, "--picture", picture)
+    assert (status, said.splitlines()[-1]) == (0, f"written: {picture}")
+    told = re.findall("<!-- (.*?) -->", picture.read_text())
+    table = sm.open_run(folder).features(groups).table(3)
+    assert [name for name in told if name in {row["feature"] for row in table}] == [row["feature"] for row in table]
+    assert [name for name in told if name in ("in", "out")] == ["in", "out"]
+    status, _, errors = scalemani("features", folder, "--picture", folder.parent / "features.txt")
+    assert (status, ".png" in errors) == (2, True)
 
 
 def test_numbers_are_those_of_differences_of_transform(folder, tmp_path):
