@@ -9,7 +9,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from pathlib import PurePath
+from pathlib import Path, PurePath, PurePosixPath
 
 
 class ScalemaniError(Exception):
@@ -226,6 +226,20 @@ def refuse_url(location: str | PurePath, what: str) -> None:
     """Refuse a URL, and what a path leaves of one, where only a place of this machine can be meant."""
     if re.match(URL, str(location)):
         raise ConfigError(f"{what} is a folder or file of this machine, got a URL: give a path")
+
+
+def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
+    """Refuse to write over what is read, or into it."""
+    target = comparable_place(output)
+    for name in map(str, inputs):
+        source = comparable_place(name.partition("::")[0])
+        if target == source or source in target.parents:
+            raise ConfigError(f"the output {output} is the input {name} or lies in it: choose another place")
+
+
+def comparable_place(location: str | Path) -> PurePath:
+    """Return a path or URL in a form in which one can be seen to lie in another."""
+    return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))
 
 
 def refuse_nul(location: str) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.stages import DOUBT, GRAPH, PRECOMPUTED
-from scalemani.errors import ConfigError, ScalemaniError, nearest_name
-from scalemani.io.export import Progress, checked_target, export, write_rows
+from scalemani.errors import ConfigError, ScalemaniError, nearest_name, refuse_output_in_input
+from scalemani.io.export import Progress, checked_target, companion_path, export, write_rows
 from scalemani.io.export.anndata import Annotations, Clusters, write_anndata
 from scalemani.io.export.writers import (
     CSV,
@@ -205,8 +205,42 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     return name
 
 
+def export_run(
+    run: Run,
+    path: str | Path,
+    what: str | None = None,
+    labels: Any = (),
+    neighbors: bool = False,
+    escape_formulas: bool = False,
+) -> str | None:
+    """Write a result of a run, or a map where there are labels or neighbours; errors are those of these two.
+
+    Returns the file of the input rows of the results, which is written where components were left out and the format
+    has no place for them; else None.
+    """
+    listed = list(labels) if isinstance(labels, list | tuple) else [] if labels is None else [labels]
+    if escape_formulas and not (listed and str(path).lower().endswith(CSV)):
+        raise ConfigError("--escape-formulas is for the texts of a .csv with --labels: leave it out")
+    sources = [one for part in listed for one in (part.values() if isinstance(part, Mapping) else [part])]
+    refuse_output_in_input(path, run.store.root, *(one for one in sources if isinstance(one, str | Path)))
+    if listed or neighbors:
+        if what not in (None, "embedding"):
+            clusters = ", and give --labels run for the clusters of the run as a column" if what == "labels" else ""
+            raise ConfigError(
+                f"--labels and --neighbors write a map, which --what {what} is not: leave it out{clusters}"
+            )
+        export_map(run, path, listed, neighbors, escape_formulas)
+        return None
+    rows = run.input_rows
+    if export_result(run, path, what) == ANNDATA or rows is None or str(path).lower().endswith(CSV):
+        return None
+    companion = companion_path(path, "input_rows")
+    write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, companion)
+    return companion
+
+
 def export_map(
-    run: Run, path: str | Path, labels: Sequence[str] = (), neighbors: bool = False, escape_formulas: bool = False
+    run: Run, path: str | Path, labels: Sequence[Any] = (), neighbors: bool = False, escape_formulas: bool = False
 ) -> None:
     """Write the embedding of a run as a table that viewers open as it is.
 
@@ -222,8 +256,8 @@ def export_map(
     path
         A .parquet, or without neighbours a .csv, whose first column is the input `row`; what is there is replaced.
     labels
-        Files of labels or values, one a row of the input, each with one column or several (see `open_columns`), or
-        folders of runs, whose clusters are meant.
+        Labels or values, one a row of the input: files with one column or several (see `open_columns`), folders of
+        runs, whose clusters are meant, arrays, frames, or these by their names.
     neighbors
         Whether the neighbours are written.
     escape_formulas

@@ -1,7 +1,7 @@
 """Everything that a run has computed can be had, in input order, as properties and as files of other programs."""
 
 import numpy as np
-import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -133,7 +133,7 @@ def test_single_arrays_are_what_the_run_gives(runs, tmp_path, what):
         export_result(runs["spectral-clustering"], tmp_path / f"a{suffix}", what)
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), expected)
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "a.zarr", mode="r")[...], expected)
-    table = pyarrow.parquet.read_table(tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
     np.testing.assert_array_equal(np.squeeze(np.column_stack(table.columns)), expected)
     assert table.column_names[0] == {"embedding": "component_1", "labels": "label"}.get(what, "eigenvalue")
 
@@ -162,7 +162,7 @@ def test_several_arrays_go_together_by_their_names(runs, tmp_path, what):
         for file in files:
             np.testing.assert_array_equal(file[name][...], np.asarray(values))
     if what != "snapshots":
-        table = np.column_stack(pyarrow.parquet.read_table(tmp_path / "a.parquet").columns)
+        table = np.column_stack(pq.read_table(tmp_path / "a.parquet").columns)
         np.testing.assert_array_equal(table, np.column_stack([np.asarray(one) for one in expected.values()]))
 
 
@@ -212,6 +212,29 @@ def test_the_command_writes_what_is_asked_for(scalemani, runs, tmp_path):
     assert "a graph has indices and distances; allowed: .npz, .parquet, .zarr" in errors
 
 
+def test_a_run_exports_itself_as_the_command_does(scalemani, runs, tmp_path):
+    made = sm.open_run(runs["t-sne"].store.root)
+    assert made.export(tmp_path / "x.npy") == tmp_path / "x.npy"
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), made.embedding[...])
+    made.export(tmp_path / "graph.npz", "graph")
+    assert sp.load_npz(tmp_path / "graph.npz").nnz == 2500 * K
+    classes = np.arange(2500) % 3
+    np.save(tmp_path / "kind.npy", classes)
+    made.export(tmp_path / "map.parquet", labels={"kind.npy": classes}, neighbors=True)
+    command = ("export", made.store.root, tmp_path / "other.parquet", "--labels", tmp_path / "kind.npy", "--neighbors")
+    assert scalemani(*command)[0] == 0
+    found = pq.read_table(tmp_path / "map.parquet")
+    assert found.equals(pq.read_table(tmp_path / "other.parquet"))
+    np.testing.assert_array_equal(found["kind.npy"], classes)
+    with pytest.raises(ConfigError, match=r"^labels and neighbors write a map, which what graph is not: leave it out"):
+        made.export(tmp_path / "x.npz", "graph", neighbors=True)
+    made.export(tmp_path / "kept.csv")
+    source = f"{tmp_path / 'kept.csv'}::row"
+    for labels in (source, [source], {"row": source}):
+        with pytest.raises(ConfigError, match=r"kept.csv is the input .*kept.csv::row or lies in it"):
+            made.export(tmp_path / "kept.csv", labels=labels)
+
+
 def test_landmarks_off_the_data_have_no_rows(points, tmp_path):
     landmarks = {"n_landmarks": 40, "method": "kmeans", "snap": False}
     params = Parameters().with_values({**VALUES, "landmarks": landmarks})
@@ -234,7 +257,7 @@ def test_a_picture_by_the_clusters_of_the_run_is_that_by_the_same_labels(scalema
     assert scalemani("plot", root, tmp_path / "none.png")[0] == 0
     other, heading = runs["t-sne"].store.root, f"clusters of {root.name}"
     assert scalemani("export", other, tmp_path / "map.parquet", "--labels", root)[0] == 0
-    exported = pyarrow.parquet.read_table(tmp_path / "map.parquet").column(heading).to_numpy()
+    exported = pq.read_table(tmp_path / "map.parquet").column(heading).to_numpy()
     np.testing.assert_array_equal(exported, runs["spectral-clustering"].labels[...])
     pictures = [sm.open_run(other).plot(labels, size=300) for labels in (root, {heading: exported})]
     assert np.array_equal(*map(np.asarray, pictures))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scalemani.errors import ConfigError, check_known
+from scalemani.errors import ConfigError, check_known, refuse_output_in_input
 from scalemani.interfaces.cli import local, tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
@@ -27,7 +27,6 @@ from scalemani.interfaces.cli.options import (
     TransformOptions,
     What,
     points_and_metric,
-    refuse_output_in_input,
     without_columns,
 )
 from scalemani.interfaces.cli.output import parameter_tables, say, say_json, show_parameters
@@ -398,25 +397,13 @@ def export(
     have written the labels.
     """
     from scalemani.interfaces.cli.printing import left_out
-    from scalemani.io.export import companion_path, write_rows
-    from scalemani.runs.exporting import ANNDATA, CSV, export_map, export_result
+    from scalemani.runs.exporting import export_run
     from scalemani.runs.opened import open_run
 
-    refuse_output_in_input(out, run, *(labels or ()))
-    if escape_formulas and not (labels and out.lower().endswith(CSV)):
-        raise ConfigError("--escape-formulas is for the texts of a .csv with --labels: leave it out")
-    is_map = bool(labels or neighbors)
-    if is_map and what not in (None, "embedding"):
-        clusters = ", and give --labels run for the clusters of the run as a column" if what == "labels" else ""
-        raise ConfigError(f"--labels and --neighbors write a map, which --what {what} is not: leave it out{clusters}")
     opened = open_run(run)
-    if is_map:
-        export_map(opened, out, labels or (), neighbors, escape_formulas)
-        return
-    rows = opened.input_rows
-    if export_result(opened, out, what) != ANNDATA and rows is not None and not out.lower().endswith(CSV):
-        write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, companion_path(out, "input_rows"))
-        say(f"{left_out(opened)}; the input rows of the others are in {companion_path(out, 'input_rows')}", err=True)
+    input_rows = export_run(opened, out, what, labels or (), neighbors, escape_formulas)
+    if input_rows is not None:
+        say(f"{left_out(opened)}; the input rows of the others are in {input_rows}", err=True)
 
 
 @command()

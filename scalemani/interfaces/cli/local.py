@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from scalemani.errors import refuse_output_in_input
 from scalemani.interfaces.cli.options import (
     AsJson,
     Assignments,
@@ -14,7 +15,6 @@ from scalemani.interfaces.cli.options import (
     Resources,
     RunFolder,
     Wait,
-    refuse_output_in_input,
 )
 from scalemani.interfaces.cli.output import say, say_json
 from scalemani.interfaces.cli.parsing import taking

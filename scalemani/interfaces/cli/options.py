@@ -1,12 +1,11 @@
 """Options that several commands share, and the objects that the library makes of them."""
 
 import contextlib
-import os
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ import typer
 from scalemani.config.metrics import METRIC_NAMES
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.config.stages import COMPUTED_REFERENCES, COMPUTED_STARTS, INPUT_LANDMARKS, INPUT_LISTS, INPUT_START
-from scalemani.errors import ConfigError
+from scalemani.errors import ConfigError, comparable_place, refuse_output_in_input
 
 if TYPE_CHECKING:
     from scalemani.engine.progress import Progress
@@ -296,7 +295,7 @@ class Options(Resources):
             source = with_lists(source, self.precomputed_lists)
         if self.labels is None:
             return source
-        if place(self.labels) == place(self.run):
+        if comparable_place(self.labels) == comparable_place(self.run):
             raise ConfigError(f"--labels {self.labels} is the run that this command writes: give labels of another one")
         labels = labels_or_clusters(self.labels, source.shape[0])
         if self.learns_from_labels or params.follows_classes:
@@ -513,17 +512,3 @@ def points_and_metric(group: str) -> tuple[str, str]:
     """Return the points of a group and their metric, which stands behind the last = where that is no part of a path."""
     points, _, metric = group.rpartition("=")
     return (points, metric) if points and re.fullmatch(r"[a-z][a-z0-9-]*", metric) else (group, "euclidean")
-
-
-def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
-    """Refuse to write over what is read, or into it."""
-    target = place(output)
-    for name in map(str, inputs):
-        source = place(name.partition("::")[0])
-        if target == source or source in target.parents:
-            raise ConfigError(f"the output {output} is the input {name} or lies in it: choose another place")
-
-
-def place(location: str | Path) -> PurePath:
-    """Return a path or URL in a form in which one can be seen to lie in another."""
-    return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))

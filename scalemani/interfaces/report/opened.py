@@ -10,6 +10,7 @@ import numpy as np
 from scalemani.config.choices import Legend, ThemeName
 from scalemani.config.stages import DOUBT
 from scalemani.errors import ConfigError, DataError, warn
+from scalemani.interfaces.wording import names_arguments
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.figures import (
@@ -326,6 +327,44 @@ class ReportedRun(Shown, Run):
         with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
             file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8
         return Path(target)
+
+    @names_arguments()
+    def export(
+        self,
+        path: str | Path,
+        what: str | None = None,
+        labels: Any = None,
+        *,
+        neighbors: bool = False,
+        escape_formulas: bool = False,
+    ) -> str | Path:
+        """Write the embedding, or what else the run has computed, rows in input order, and return the path or URL.
+
+        A file that is there is replaced; a .zarr is not. Where components were left out, the input rows of the results
+        are written next to it, points.input_rows.npy for points.npy; a .csv has them.
+
+        Parameters
+        ----------
+        path : where to: .npy, .parquet, .zarr or .csv for an embedding; .h5ad for an AnnData, to which the results are
+            added where it is there. `scalemani export --help` has the formats of all results
+        what : "embedding", "labels", "graph", "affinities", "landmarks", "curve", "doubt", "snapshots", "eigenvalues"
+            or "anndata"; None: what the suffix says, else the graph of a run that ends in it, or the embedding
+        labels : those of `report`, as columns of a map: a table with x and y, .parquet or .csv
+        neighbors : whether a map, .parquet, has the neighbours of each point
+        escape_formulas : whether texts of a .csv with labels that spreadsheets run as formulas have an apostrophe
+            before them
+
+        Raises
+        ------
+        ConfigError, DataError
+            For another name or suffix, and labels that do not fit.
+        StoreError
+            For what the run has not computed, and where the place cannot be written.
+        """
+        from scalemani.runs.exporting import export_run
+
+        export_run(self, path, what, labels, neighbors, escape_formulas)
+        return path if "://" in str(path) else Path(path)
 
     def tiles(self, folder: str | Path, labels: Any = (), *, axes: Sequence[int] = (1, 2)) -> Path:
         """Write a folder of static tiles that shows every point of the embedding, of a hundred million too.

@@ -62,9 +62,9 @@ class CombinedIsomap(LandmarkIsomap):
 
     Of all coordinates that are Z times coordinates of landmarks, Z the weights of `sm.landmark_weights`, the best ones
     for classical scaling of all distances along the graph. At equal landmarks that is nearer to an Isomap of all
-    points than `LandmarkIsomap`, which computes paths from the landmarks alone: each point takes a search of the whole
-    graph here, so it is for up to some 20,000 points. New points get their weights over the landmarks times the
-    landmarks' coordinates, which training points have too.
+    points than `LandmarkIsomap`, which computes paths from the landmarks alone. Paths start at each point here, so that
+    the time grows with N^2: it is for up to some 20,000 points, and beyond some hundred thousand take `LandmarkIsomap`.
+    New points get their weights over the landmarks times the landmarks' coordinates, which training points have too.
 
     Classical scaling of Euclidean distances in the place of paths is `LandmarkPCA`.
 
