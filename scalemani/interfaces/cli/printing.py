@@ -292,7 +292,10 @@ COMPLETE, MISSING = "gray80", "white"
 def check_graph_file(path: Path) -> None:
     """Refuse a file that cannot be drawn on this machine, before any work; raises ConfigError."""
     if path.suffix not in (".dot", *DRAWN):
-        raise ConfigError(f"--graph must name a file that ends in .dot, {', '.join(DRAWN)}, got {path}")
+        raise ConfigError(
+            f"--graph of plan draws its stages into a file that ends in .dot, {', '.join(DRAWN)}, got {path}: "
+            "give neighbour lists, --graph of embed, as --lists"
+        )
     if path.suffix in DRAWN:
         optional_module("pygraphviz", "graph")
 

@@ -49,7 +49,7 @@ def test_what_cannot_be_drawn_is_refused_before_any_work(scalemani, tmp_path, mo
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
     for name, told in (
         ("graph.svg", "this needs pygraphviz"),
-        ("graph.txt", "--graph must name a file that ends in .dot"),
+        ("lists.npz", "lists.npz: give neighbour lists, --graph of embed, as --lists"),
     ):
         status, _, errors = scalemani("plan", tmp_path / "no.npy", tmp_path / "run", "--graph", tmp_path / name)
         assert status == 2
