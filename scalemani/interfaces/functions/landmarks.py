@@ -76,7 +76,8 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
     Returns
     -------
-    Landmarks, rows ascending; off the data in float64, with `indices` None, those of "gp" in the order of the search
+    Landmarks, rows ascending; off the data in float64, with `indices` None, those of "gp" in the order of the search.
+    Certificates of a rule, such as "joint_gain", are those of a run: `certificates_["landmarks"]` of an estimator.
 
     Raises
     ------
