@@ -34,6 +34,20 @@ class Stretch(NamedTuple):
     anisotropy: np.ndarray
     explained: np.ndarray
 
+    def lengths(self, positions: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Return how far pairs of near points are in the data, by what lies between them on the map: (P,) float64.
+
+        Parameters
+        ----------
+        positions : (N, d), the map
+        pairs : (P, 2) int, two rows each. The length is that of the straight line between them under the mean of the
+            inverse metrics at both ends; of far points it says nothing: add up a path of near ones
+        """
+        ends = np.asarray(pairs)
+        apart = np.subtract(*(np.asarray(positions, np.float64)[ends[:, side]] for side in (0, 1)))
+        inverses = [np.linalg.pinv(self.metric[ends[:, side]], hermitian=True) for side in (0, 1)]
+        return np.sqrt(np.maximum(0.5 * np.einsum("pa,pab,pb->p", apart, sum(inverses), apart), 0.0))
+
 
 def local_stretch(points: np.ndarray, positions: np.ndarray, n_dimensions: int) -> Stretch:
     """Return the stretch at n points from neighbourhoods: points (n, k, D) and positions (n, k, d), float64.

@@ -87,3 +87,19 @@ def test_neighbours_on_a_line_have_no_area():
     stretch = local_stretch(line, line[:, :, :2], 2)
     assert all(np.isnan(values).all() for values in stretch)
     np.testing.assert_allclose(local_stretch(line, line[:, :, :2], 1).area, np.sqrt(2 / 3))
+
+
+def test_lengths_of_pairs_are_distances_in_the_data_whatever_the_map_does_to_them():
+    """A square is rolled up in three dimensions, and mapped by a stretch that grows along it, a shear and a turn."""
+    u = np.random.default_rng(2).random((4000, 2))
+    points = np.column_stack([3 * np.cos(u[:, 0] / 3), 3 * np.sin(u[:, 0] / 3), u[:, 1]])
+    positions = np.column_stack([np.exp(2 * u[:, 0]), 0.2 * u[:, 1] + np.exp(2 * u[:, 0])]) @ [[0.6, 0.8], [-0.8, 0.6]]
+    near = cKDTree(points).query(points, 16)[1]
+    stretch = local_stretch(points[near], positions[near], 2)
+    inside = np.flatnonzero((np.abs(u - 0.5) < 0.45).all(axis=1))
+    pairs = np.column_stack([inside, near[inside, 8]])
+    truth = np.linalg.norm(u[pairs[:, 0]] - u[pairs[:, 1]], axis=1)
+    ratios = stretch.lengths(positions, pairs) / truth
+    assert np.mean(np.abs(ratios - 1) < 0.1) > 0.9
+    plain = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1) / truth
+    assert plain.max() > 5 * plain.min()
