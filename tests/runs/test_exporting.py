@@ -212,7 +212,7 @@ def test_the_command_writes_what_is_asked_for(scalemani, runs, tmp_path):
     assert "a graph has indices and distances; allowed: .npz, .parquet, .zarr" in errors
 
 
-def test_a_run_exports_itself_as_the_command_does(scalemani, runs, tmp_path):
+def test_a_run_exports_itself_as_the_command_does(scalemani, runs, neighbors, tmp_path):
     made = sm.open_run(runs["t-sne"].store.root)
     assert made.export(tmp_path / "x.npy") == tmp_path / "x.npy"
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), made.embedding[...])
@@ -226,6 +226,7 @@ def test_a_run_exports_itself_as_the_command_does(scalemani, runs, tmp_path):
     found = pq.read_table(tmp_path / "map.parquet")
     assert found.equals(pq.read_table(tmp_path / "other.parquet"))
     np.testing.assert_array_equal(found["kind.npy"], classes)
+    np.testing.assert_array_equal([row["ids"] for row in found["neighbors"].to_pylist()], neighbors[0])
     with pytest.raises(ConfigError, match=r"^labels and neighbors write a map, which what graph is not: leave it out"):
         made.export(tmp_path / "x.npz", "graph", neighbors=True)
     made.export(tmp_path / "kept.csv")
