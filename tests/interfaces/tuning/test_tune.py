@@ -183,7 +183,8 @@ def test_perplexity_is_chosen_by_doubt_which_is_that_of_the_same_map_by_hand(poi
         for name, verdicts in (("doubt", doubt.doubtful), ("believable", doubt.believable)):
             value, error, n_points = cell.scores[name]
             assert value == np.mean(verdicts)
-            assert error == pytest.approx(np.std(verdicts) / np.sqrt(len(table)))
+            either = [*verdicts, False, True]  # one more of each: a share of none has an error too
+            assert error == pytest.approx(np.std(either) / np.sqrt(len(either)))
             assert n_points == len(table)
     values = [cell.scores["doubt"].value for cell in found.cells]
     assert found.best_score_ == min(values) < max(values)
