@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 from scalemani.config.methods import ArgumentExtension, extensions
 from scalemani.config.params import names_of_parameters
 from scalemani.errors import WORDING, ScalemaniError
-from scalemani.interfaces.estimators.bases import BaseEstimator
 
 # The setting that an argument is.
 PARAMETERS = {
@@ -94,7 +93,10 @@ def names_arguments(**other: str) -> Callable[[Called], Called]:
                 arguments: dict[str, Any] = {**dict.fromkeys(names), **dict(zip(names, values, strict=False)), **named}
                 estimators = arguments.get("self", arguments.get("estimator"))
                 for estimator in estimators if isinstance(estimators, list | tuple) else [estimators]:
-                    arguments |= estimator.get_params(deep=False) if isinstance(estimator, BaseEstimator) else {}
+                    # Runs and arrays have no parameters; scikit-learn is not loaded to see that.
+                    parameters = getattr(estimator, "get_params", None)
+                    if parameters is not None and not isinstance(estimator, type):
+                        arguments |= parameters(deep=False)
                 passed = arguments.get(SETTINGS)
                 return in_words_of(arguments, passed if isinstance(passed, Mapping) else (), other, text)
 
