@@ -64,7 +64,7 @@ class Features(NamedTuple):
     def picture(self, path: str | Path, top: int = 20) -> Path:
         """Draw the influence of the `top` features of each group as bars into a .png, .svg or .pdf; return its path.
 
-        Raises ConfigError for more than 24 groups, another suffix,
+        Raises ConfigError for more than 60 groups, another suffix,
         and where matplotlib is not installed.
         """
         bars: dict[str, dict[str, float]] = {group: {} for group in self.groups}

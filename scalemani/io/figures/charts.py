@@ -18,7 +18,7 @@ MARKERS = "osD^vPX*<>"
 MARKED = 12  # points of a long curve
 MOST_PANELS = 24  # of heat maps, above which nobody finds the best one by eye
 PANEL_INCHES = (4.4, 3.4)
-MOST_BESIDE = 3  # panels of bars in a row
+MOST_GROUPS, MOST_BESIDE = 60, 3  # panels of bars, in all and in a row
 BAR_INCHES = 0.22
 LIGHT_FROM = 0.6  # share of the ramp from which the numbers in a heat map are dark
 GAP = 2  # white pixels between the frames of a video
@@ -141,10 +141,10 @@ def bar_figure(bars: Mapping[str, Mapping[str, float]], path: str | Path, label:
     Raises
     ------
     ConfigError
-        For more than 24 groups, and where matplotlib is not installed.
+        For more than 60 groups, and where matplotlib is not installed.
     """
-    if len(bars) > MOST_PANELS:
-        raise ConfigError(f"a picture has {MOST_PANELS} groups at most, got {len(bars)}: give fewer groups")
+    if len(bars) > MOST_GROUPS:
+        raise ConfigError(f"a picture has {MOST_GROUPS} groups at most, got {len(bars)}: give fewer groups")
     widest, longest = min(len(bars), MOST_BESIDE), max(map(len, bars.values()))
     rows = -(-len(bars) // widest)
     figure = new_figure(PANEL_INCHES[0] * widest, (1.0 + BAR_INCHES * longest) * rows)
