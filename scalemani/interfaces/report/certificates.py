@@ -230,8 +230,8 @@ TEXTS: dict[str, dict[str, str]] = {
         "landmarks": "landmarks chosen",
         "geometry": "where landmarks lie under the metric of the run",
         "mean_distance_to_nearest_point": "of landmarks that lie off the data",
-        "first_objective": "of gp: squares of the first landmark's feature, a point, where its search ends",
-        "last_objective": "of gp: the same of the last landmark, less what those before it explain",
+        "first_objective": "of a process: squares of the first landmark's feature, a point, where its search ends",
+        "last_objective": "the same of the last landmark, less what those before it explain",
         "joint_gain": "by how much sweeps raised the logarithm of the kernel's determinant, a landmark",
     },
     "landmark_weights": {
