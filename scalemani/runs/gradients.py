@@ -177,13 +177,16 @@ class DescentGradients:
             forces[:, axis] += sp.csr_matrix((weights, np.arange(len(weights)), received.indptr)) @ apart
         return -self.inverses[rows] @ forces
 
+    def _rows_of_w(self, rows: np.ndarray) -> sp.csr_matrix:
+        """Return rows (n, N) of W in any order; a block that holds several is read once."""
+        order = np.argsort(rows, kind="stable")
+        return self.run.stored(StoredSymmetricAffinities).read_at(rows[order], self.run.dimensions)[np.argsort(order)]
+
     def _received(self, rows: np.ndarray, near: np.ndarray, stored: np.ndarray) -> sp.csr_matrix:
         """Return the affinities p(i|j) (n, N) that others have for rows, whose own are `stored` (n, k)."""
-        order, shape = np.argsort(rows, kind="stable"), (len(rows), len(self.positions))
-        w = self.run.stored(StoredSymmetricAffinities).read_at(rows[order], self.run.dimensions)[np.argsort(order)]
         bounds = np.arange(0, near.size + 1, near.shape[1])
-        own = sp.csr_matrix((stored.ravel(), near.ravel(), bounds), shape)
-        received = (2.0 * (w.astype(np.float64) - self.bridges[rows]) - own).tocsr()
+        own = sp.csr_matrix((stored.ravel(), near.ravel(), bounds), (len(rows), len(self.positions)))
+        received = (2.0 * (self._rows_of_w(rows).astype(np.float64) - self.bridges[rows]) - own).tocsr()
         received.data[received.data < ROUNDING] = 0.0
         received.eliminate_zeros()
         return received
@@ -205,8 +208,7 @@ class DescentGradients:
         near, differences = self._differences(rows, points)
         changes = self._affinities((differences**2).sum(axis=2)) - stored / stored.sum(axis=1, keepdims=True)
         received = self._received_changes(rows, points, self._received(rows, near, stored)).tocoo()
-        graph = self.run.stored(StoredSymmetricAffinities)
-        matrices = sp.vstack([graph.read_at(rows[[one]], self.run.dimensions) for one in range(len(rows))]).tocoo()
+        matrices = self._rows_of_w(rows).tocoo()
         normalized = self.objective.combine == "log-sum"
         start: tuple[np.ndarray, np.ndarray] | None = None
         for _ in range(NEWTON_STEPS):
