@@ -198,8 +198,15 @@ class Embedder(Fitted, Shown, RunEstimator):
         embedded = np.isfinite(self.embedding_).all(axis=1)  # rows outside the largest component are NaN
         rows = None if embedded.all() else np.flatnonzero(embedded)
         clusters = {"clusters": np.asarray(self.labels_)[embedded]} if hasattr(self, "labels_") else {}
-        positions = self.embedding_[embedded]
-        return DrawnEmbedding(positions, len(embedded), lambda values: values[embedded], rows, clusters)
+        doubtful = (lambda: self.doubt_.doubtful[embedded]) if hasattr(self, "doubt_") else None
+        return DrawnEmbedding(
+            self.embedding_[embedded],
+            len(embedded),
+            lambda values: values[embedded],
+            rows,
+            clusters,
+            doubtful=doubtful,
+        )
 
     @property
     def _n_drawn(self) -> int | None:

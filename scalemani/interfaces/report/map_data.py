@@ -47,8 +47,8 @@ class MapData(NamedTuple):
     ----------
     description : what a script reads as JSON: counts, limits, columns
     arrays : compressed bytes in base64 by name: `positions`, `column-0` ..., `texts-0` ... of identifiers; `rows`
-        where not every row is drawn; `neighbors` where the run has a graph; where there are tiles, `counts` of the
-        finest ones and what they show, `tiles-0` ...
+        where not every row is drawn; `doubtful` where doubt was measured; `neighbors` where the run has a graph; where
+        there are tiles, `counts` of the finest ones and what they show, `tiles-0` ...
     picture : a PNG in base64 that stands in where the map cannot be drawn, and on paper; None without Pillow
     """
 
@@ -114,9 +114,17 @@ def map_data(
     n_drawn = n_points if n_points <= most_points else sampled_points
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
     data = map_of(source, columns, drawn, embedding.rows, axis="component" if positions is None else "position")
+    if embedding.doubtful is not None and positions is None:
+        data = with_doubtful(data, embedding.doubtful()[drawn])
     if n_drawn == n_points <= MOST_LINKED and embedding.neighbors is not None:
         data = with_neighbors(data, embedding.neighbors())
     return data._replace(picture=picture(places, next(iter(columns.values()), None)))
+
+
+def with_doubtful(data: MapData, doubtful: np.ndarray) -> MapData:
+    """Return a map with a box by which points are ringed, of the drawn ones (M,) that could as well lie elsewhere."""
+    description = data.description | {"doubtful": int(np.count_nonzero(doubtful))}
+    return data._replace(description=description, arrays=data.arrays | {"doubtful": packed(doubtful.astype(np.uint8))})
 
 
 def with_neighbors(data: MapData, neighbors: Any) -> MapData:
@@ -181,6 +189,7 @@ def map_of(
         "texts": listed,
         "left_out": [name for name in texts if name not in listed],
         "neighbors": 0,
+        "doubtful": None,
         "tiles": {"side": side, "resolutions": RESOLUTIONS} if tiled else None,
         "shading": SHADING,
     }

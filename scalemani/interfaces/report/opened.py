@@ -57,6 +57,7 @@ class DrawnEmbedding(NamedTuple):
     rows : (M,) points that the rows belong to; None where M = N
     clusters : (M,) by a name, where there are any
     neighbors : returns the neighbours (M, k) of each row among the M rows, nearest first; None where there is no graph
+    doubtful : returns which rows (M,) could as well lie elsewhere; None where that was not measured
     """
 
     positions: Any
@@ -65,6 +66,7 @@ class DrawnEmbedding(NamedTuple):
     rows: np.ndarray | None
     clusters: dict[str, np.ndarray]
     neighbors: Callable[[], Any] | None = None
+    doubtful: Callable[[], np.ndarray] | None = None
 
     def columns(self, labels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return labels or values of all points (N,) as those of the rows (M,), and the clusters."""
@@ -247,7 +249,7 @@ class Shown:
 
         drawn = self._drawn()
         named = named_labels(with_clusters(labels, self if isinstance(self, Run) else None), drawn.n_points)
-        return LiveMap(drawn.positions, drawn.columns(named), drawn.rows)
+        return LiveMap(drawn.positions, drawn.columns(named), drawn.rows, drawn.doubtful)
 
     def _shown_map(self) -> "LiveMap | None":
         """Return the map that a notebook shows by default: that of at most a million points."""
@@ -441,8 +443,16 @@ class ReportedRun(Shown, Run):
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.retained_labels[...])} if StoredClustering.STAGE in self.keys else {}
         lists = (lambda: self.retained_graph.indices) if StoredNeighbors.STAGE in self.keys else None
-        rows = self.rows.input_rows
-        return DrawnEmbedding(self.retained_embedding, self.n_input_points, self.of_results, rows, clusters, lists)
+        doubtful = (lambda: self.retained_doubt.doubtful) if DOUBT.name in self.records() else None
+        return DrawnEmbedding(
+            self.retained_embedding,
+            self.n_input_points,
+            self.of_results,
+            self.rows.input_rows,
+            clusters,
+            lists,
+            doubtful,
+        )
 
     @property
     def _n_drawn(self) -> int | None:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import platform
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from scalemani.interfaces.functions.measures import SAMPLED_POINTS
 from scalemani.interfaces.functions.run_measures import meaning_of, measure_labels, measure_run
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.interfaces.report.charts import distributions
-from scalemani.interfaces.report.map_data import MOST_AXES, MapData, map_of, picture
+from scalemani.interfaces.report.map_data import MOST_AXES, MapData, map_of, picture, with_doubtful
 from scalemani.interfaces.report.reading import MOST_LISTED, Reading, percent
 from scalemani.io.sources import open_points
 from scalemani.io.sources.base import without_credentials
@@ -278,9 +278,18 @@ class LiveMap:
     drawn on top of tiles in which all are counted.
     """
 
-    def __init__(self, embedding: Any, columns: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> None:
-        """Take an embedding (N, d), labels or values (N,) by their names, and the rows (N,) of the input points."""
-        self.source, self.columns, self.rows = open_points(embedding), columns, rows
+    def __init__(
+        self,
+        embedding: Any,
+        columns: Mapping[str, np.ndarray],
+        rows: np.ndarray | None = None,
+        doubtful: Callable[[], np.ndarray] | None = None,
+    ) -> None:
+        """Take an embedding (N, d), labels or values (N,) by their names, and the rows (N,) of the input points.
+
+        `doubtful` returns which of the N could as well lie elsewhere; None where that was not measured.
+        """
+        self.source, self.columns, self.rows, self.doubtful = open_points(embedding), columns, rows, doubtful
 
     @cached_property
     def picture(self) -> str | None:
@@ -295,6 +304,8 @@ class LiveMap:
         most = DRAWN_BYTES // (AXIS_BYTES * n_axes + COLUMN_BYTES * len(self.columns))
         drawn = sample_rows(0, "report/notebook", n_points, n_points if n_points <= most else MAPPED_POINTS)
         data = map_of(self.source, self.columns, drawn, self.rows, SIDE, TEXT_BYTES)
+        if self.doubtful is not None:
+            data = with_doubtful(data, self.doubtful()[drawn])
         return rendered("live.html", MAP_SCRIPTS, map=data._replace(picture=self.picture))
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from scalemani.interfaces.report.map_data import map_of, with_neighbors
+from scalemani.interfaces.report.map_data import map_of, with_doubtful, with_neighbors
 from scalemani.interfaces.report.page import MAP_SCRIPTS, rendered
 from scalemani.io.sources import open_points
 
@@ -16,6 +16,7 @@ N_POINTS = 1500
 GENERATOR = np.random.default_rng(5)
 CLASSES = GENERATOR.integers(0, 2, N_POINTS)
 EMBEDDING = GENERATOR.normal(size=(N_POINTS, 2)) + 4 * CLASSES[:, None]
+DOUBTFUL = GENERATOR.random(N_POINTS) < 0.03
 NEIGHBORS = cKDTree(GENERATOR.normal(size=(N_POINTS, 5))).query(GENERATOR.normal(size=(N_POINTS, 5)), 9)[1]
 
 
@@ -42,13 +43,22 @@ def browser(open_browser):
 @pytest.fixture
 def page(browser, columns, tmp_path):
     """A page of nothing but a map, opened anew."""
-    found = with_neighbors(map_of(open_points(EMBEDDING), columns, np.arange(N_POINTS)), NEIGHBORS)
+    found = with_doubtful(map_of(open_points(EMBEDDING), columns, np.arange(N_POINTS)), DOUBTFUL)
+    found = with_neighbors(found, NEIGHBORS)
     (tmp_path / "map.html").write_text(rendered("live.html", MAP_SCRIPTS, map=found))
     browser.open(tmp_path / "map.html")
     browser.wait("document.getElementById('map').dataset.ready === 'true'")
     browser.wait("document.getElementById('points').dataset.view")
     browser.value("document.getElementById('map').scrollIntoView()")
     return browser
+
+
+INKED = (
+    "(() => { const c = document.getElementById('overlay'); const d = c.getContext('2d')"
+    ".getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; "
+    "return n; })()"
+)
+FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def status(page) -> str:
@@ -84,19 +94,30 @@ def test_texts_and_names_of_classes_are_searched_for(page, columns, classes):
 
 
 def test_what_is_found_is_ringed(page, columns):
-    inked = (
-        "(() => { const c = document.getElementById('overlay'); const d = c.getContext('2d')"
-        ".getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; "
-        "return n; })()"
-    )
-    assert page.value(inked) == 0
-    frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-    page.value(frames)
+    assert page.value(INKED) == 0
+    page.value(FRAMES)
     page.value("document.getElementById('points').dataset.drawn = 'before'")
     find(page, "cherry")
-    page.value(frames)
-    assert page.value(inked) > 1000
+    page.value(FRAMES)
+    assert page.value(INKED) > 1000
     assert page.value("document.getElementById('points').dataset.drawn") == "before"  # rings alone are drawn
+
+
+def test_points_that_could_lie_elsewhere_are_ringed_where_they_are_shown(page, classes):
+    def told() -> str:
+        page.value(FRAMES)
+        return page.value("document.getElementById('ringed').textContent")
+
+    assert (told(), page.value(INKED)) == ("", 0)
+    page.value("document.getElementById('rings').click()")
+    assert told() == f"({np.count_nonzero(DOUBTFUL)} in view)"
+    all_inked = page.value(INKED)
+    assert all_inked > 100
+    page.value("document.querySelector('#legend input').click()")  # hides the first class
+    assert told() == f"({np.count_nonzero(DOUBTFUL & (classes == 1))} in view)"
+    assert 0 < page.value(INKED) < all_inked
+    page.value("document.getElementById('rings').click()")
+    assert (told(), page.value(INKED)) == ("", 0)
 
 
 def test_a_click_lists_the_neighbors_of_a_point_in_the_data(page, columns):
@@ -182,5 +203,5 @@ def test_names_of_points_are_drawn_and_nothing_complains(page):
         page.value("document.getElementById('closer').click()")
     page.value("new Promise(done => setTimeout(done, 400))")
     inked = "document.getElementById('overlay').getContext('2d').getImageData(0, 0, 800, 400).data.some((v) => v > 0)"
-    assert page.value(inked)
+    assert page.value(INKED)
     assert page.complaints() == []

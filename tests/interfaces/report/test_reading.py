@@ -1,5 +1,7 @@
 """What is told of the classes of a map, against sums of their own; tables of numbers are no classes."""
 
+import base64
+import gzip
 import json
 
 import numpy as np
@@ -68,8 +70,13 @@ def test_the_command_and_the_report_tell_them(folder, scalemani):
     assert row[-4:] == ["0", "%", "76", "%"]
     _, told, _ = scalemani("doubt", folder / "run", "--labels", folder / "labels.csv", "--json")
     assert json.loads(told)["classes"]["apart"][1]["points"] == 30
-    page = sm.open_run(folder / "run").report(folder / "page.html", folder / "labels.csv", n_sampled=0).read_text()
+    run = sm.open_run(folder / "run")
+    page = run.report(folder / "page.html", folder / "labels.csv", n_sampled=0).read_text()
     assert 'aria-label="what may be read of apart"' in page
+    for shown in (page, run.live_map().document):
+        packed = shown.split('id="array-doubtful">')[1].split("</script>")[0]
+        doubtful = np.frombuffer(gzip.decompress(base64.b64decode(packed)), np.uint8)
+        np.testing.assert_array_equal(doubtful, run.doubt.perturbation > 2)
 
 
 def test_labels_are_read_as_measures_read_them(folder, scalemani, tmp_path):

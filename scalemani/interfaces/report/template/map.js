@@ -5,7 +5,7 @@ const MOST_STRETCH = 4; // beyond this ratio of extents, axes are scaled one by 
 const REST = 160; // milliseconds without a frame, after which all points are drawn
 const REACH = 9; // pixels from the pointer to a point
 const PLAIN = "#50afff";
-const MOST_RINGS = 2000; // around points that a text was found in
+const MOST_RINGS = 2000; // around points that a text was found in, or that could lie elsewhere
 const STILL = 4; // pixels that a pointer may move in a click
 const $ = (id) => document.getElementById(id);
 
@@ -150,6 +150,7 @@ class MapView {
       pen.stroke();
     }
     this.ring(pen, this.found.subarray(0, MOST_RINGS), 5);
+    $("ringed").textContent = $("rings").checked ? this.ringDoubtful(pen) : "";
     if (this.pinned >= 0) {
       const start = this.screenOf(this.pinned);
       this.ring(pen, [this.pinned], 8);
@@ -176,6 +177,16 @@ class MapView {
       pen.arc(x, y, radius, 0, 7);
     }
     pen.stroke();
+  }
+
+  // Ring the points in view and in the legend that could lie elsewhere, of very many some, spread evenly over the rows; say how many.
+  ringDoubtful(pen) {
+    const isInView = this.inView(), isShown = this.visible();
+    const inView = this.points.doubtful.filter((point) => isInView(point) && isShown(point));
+    const ringed = inView.length <= MOST_RINGS ? inView : Uint32Array.from({ length: MOST_RINGS }, (_, k) => inView[Math.floor((k * inView.length) / MOST_RINGS)]);
+    this.ring(pen, ringed, 5);
+    const counts = [ringed, inView].map(({ length }) => length.toLocaleString("en"));
+    return `(${counts[0] === counts[1] ? counts[1] : counts.join(" of ")} in view)`;
   }
 
   // Whether a point is in view, by where it is.
@@ -412,6 +423,7 @@ class MapView {
       });
     }
     $("tiles").parentElement.hidden = !tiles;
+    $("rings").parentElement.hidden = !this.points.doubtful?.length;
     $("find").hidden = !texts.length && !columns.some(({ classes }) => classes);
     $("told").hidden = columns.length < 2;
     this.told = columns.map((_, number) => number < FIRST_TOLD);
@@ -427,7 +439,7 @@ class MapView {
   listen() {
     const on = (id, kind, call) => $(id).addEventListener(kind, call);
     on("column", "change", () => this.colourBy(Number($("column").value)));
-    for (const id of ["size", "opacity", "names", "tiles"]) on(id, "input", () => this.draw());
+    for (const id of ["size", "opacity", "names", "tiles", "rings"]) on(id, "input", () => this.draw());
     on("whole", "click", () => this.whole());
     on("closer", "click", () => this.zoomBy(1.5));
     on("farther", "click", () => this.zoomBy(1 / 1.5));

@@ -46,6 +46,7 @@ class Points {
       const bytes = await readBytes("neighbors"), { neighbors: width } = description;
       points.neighbors = joinPlanes(bytes, count, bytes.length / count / width);
     }
+    points.doubtful = description.doubtful === null ? null : pointsOf(await readBytes("doubtful"));
     if (document.getElementById("array-rows")) {
       points.rows = joinPlanes(await readBytes("rows"), count, 4)[0];
       for (let i = 1; i < count; i++) points.rows[i] += points.rows[i - 1];
