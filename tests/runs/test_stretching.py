@@ -1,5 +1,9 @@
 """How the embedding of a run stretches: against a fit of each point by NumPy alone, and drawn on the map."""
 
+import base64
+import gzip
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +15,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
+from scalemani.kernels.stretch import Stretch
 from scalemani.runs.opened import open_run
 from scalemani.runs.stretching import ellipses_of
 from scalemani.runs.walk import run
@@ -122,3 +127,14 @@ def test_ellipses_are_what_the_metric_makes_of_a_circle(folder):
     for other in ({"poor": True}, {"positions": np.asarray(opened.embedding[...])}):
         with pytest.raises(ConfigError, match="without poor, doubtful and positions"):
             opened.plot(stretch=True, **other)
+
+
+def test_a_report_colours_its_map_by_it(folder, tmp_path):
+    page = sm.open_run(folder).report(tmp_path / "page.html", stretch=True, n_sampled=0).read_text()
+    described = json.loads(page.split('id="map-data">')[1].split("</script>")[0])
+    assert [one["name"] for one in described["columns"]] == [f"stretch: {name}" for name in Stretch._fields[1:]]
+    packed = page.split('id="array-column-0">')[1].split("</script>")[0]
+    codes = np.frombuffer(gzip.decompress(base64.b64decode(packed)), np.uint8)
+    area, (low, high) = open_run(folder).stretch().area, described["columns"][0]["limits"]
+    shown = np.clip((area - low) / (high - low), 0, 1) * (codes.max() - codes.min())
+    assert np.abs(codes - shown)[np.isfinite(area)].max() < 2

@@ -340,10 +340,11 @@ def report(**values: Any) -> None:
 
     out, tiles, labels, axes = options.out, options.tiles, options.labels or (), options.axes
     if tiles is not None:
-        if any(one is not None for one in (out, options.sampled, options.positions)) or options.title or options.note:
+        of_page = (options.title, options.note, options.stretch)
+        if any(one is not None for one in (out, options.sampled, options.positions)) or any(of_page):
             raise ConfigError(
-                "--tiles writes the map alone: leave out OUT, --title, --note, --positions and --sampled, or leave out "
-                "--tiles"
+                "--tiles writes the map alone: leave out OUT, --title, --note, --positions, --stretch and --sampled, "
+                "or leave out --tiles"
             )
         refuse_output_in_input(tiles, *labels)
         say(open_run(options.run).tiles(tiles, labels, axes=axes))
@@ -352,8 +353,17 @@ def report(**values: Any) -> None:
         raise ConfigError("--axes is for --tiles: the page has a choice of columns")
     if out is not None:
         refuse_output_in_input(out, options.run, *labels, *filter(None, [options.positions]))
-    opened, title, note = open_run(options.run), options.title, options.note
-    say(opened.report(out, labels, title=title, note=note, positions=options.positions, n_sampled=options.sampled))
+    say(
+        open_run(options.run).report(
+            out,
+            labels,
+            title=options.title,
+            note=options.note,
+            positions=options.positions,
+            stretch=options.stretch,
+            n_sampled=options.sampled,
+        )
+    )
 
 
 @command()

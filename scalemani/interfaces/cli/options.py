@@ -490,6 +490,7 @@ class ReportOptions:
     title: Annotated[str, typer.Option(help="of the page; default: the method and the number of points")] = ""
     note: Annotated[str, typer.Option(help="a text below the title")] = ""
     positions: Positions = None
+    stretch: Annotated[bool, typer.Option("--stretch", help="colours by how the map stretches at each point")] = False
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None
     tiles: Annotated[
         Path | None,

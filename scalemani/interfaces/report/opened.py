@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 CLUSTERS = "clusters of the run"
+STRETCHES = ("area", "anisotropy", "explained")  # at each point
 SUFFIXES = (".html", ".htm")
 
 
@@ -283,6 +284,7 @@ class ReportedRun(Shown, Run):
         title: str = "",
         note: str = "",
         positions: Any = None,
+        stretch: bool = False,
         n_sampled: int | None = None,
         random_state: Any = 0,
     ) -> Path:
@@ -298,6 +300,8 @@ class ReportedRun(Shown, Run):
         note : a text below it
         positions : coordinates (N, d) to draw the points at in place of the embedding, or a file of them such as
             `points.parquet::X,Y`; the page then has no words on how to read the map
+        stretch : whether the map can be coloured by how it stretches at each point: `area`, `anisotropy` and
+            `explained` of `Run.stretch`
         n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
         random_state : of this sample
 
@@ -324,7 +328,9 @@ class ReportedRun(Shown, Run):
         heading = Heading(" ".join(title.split()), note.strip(), datetime.now(UTC).strftime("%d %B %Y"))
         reading = read_map(self, classes) if DOUBT.name in self.records() and positions is None else None
         verdicts = {} if reading is None else {DOUBT.name: self.doubt_of_input().verdicts}
-        shown = map_data(self, {**columns, **verdicts}, positions=positions)
+        stretched = self.stretch() if stretch else None
+        scores = {} if stretched is None else {f"stretch: {name}": getattr(stretched, name) for name in STRETCHES}
+        shown = map_data(self, {**columns, **verdicts, **scores}, positions=positions)
         text = page(self, quality, shown, heading, reading)
         with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
             file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8

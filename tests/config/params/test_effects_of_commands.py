@@ -193,6 +193,7 @@ TABLES = {
             "title": Effect("--title Mammals", "texts"),
             "note": Effect("--note Reptiles", "texts"),
             "positions": Effect("--positions FOLDER/start.npy", "map"),
+            "stretch": Effect("--stretch", "map"),
             "sampled": Effect("--sampled 0", "texts"),
             "tiles": Effect("--tiles OUT.tiles", "folders", instead="RUN"),
             "axes": Effect("--axes 2 1", "tiles", instead="RUN --tiles OUT.tiles"),
