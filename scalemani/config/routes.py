@@ -27,6 +27,7 @@ from scalemani.config.stages import (
     NEIGHBOR_COMPONENTS,
     NORMALIZED_AFFINITIES,
     REDUCED,
+    SPECTRAL_DOUBT,
     WEIGHTED_ROUTE,
     Route,
     Stage,
@@ -69,7 +70,7 @@ def nonlinear_route(objective: Objective) -> Route:
 
 
 ROUTES: dict[str, Route] = {
-    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, *SOLVER_STAGES),
+    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, *SOLVER_STAGES, SPECTRAL_DOUBT),
     "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, *SOLVER_STAGES, CLUSTERING),
     "diffusion-maps": (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES),
     **{name: method.route for name, method in extensions(MethodRoute).items()},
@@ -83,6 +84,11 @@ PACKAGES = {stage.name: stage.package for route in ROUTES.values() for stage in 
 WITHOUT_POINTS = ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", *OBJECTIVES)
 OF_GRAPHS = (*WITHOUT_POINTS, "knn-graph")  # methods that need no coordinates of points
 OF_PIXELS = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images and videos
+
+
+def is_doubted(method: str) -> bool:
+    """Return whether the doubt of the points of a method can be measured."""
+    return any(stage.name == DOUBT.name for stage in ROUTES.get(method, ()))
 
 
 def takes_labels(method: str) -> bool:

@@ -15,6 +15,7 @@ from scalemani.config.routes import (
     SOLVER_ROUTES,
     SPECTRAL_EMBEDDING,
     WITHOUT_POINTS,
+    is_doubted,
     takes_kernel,
 )
 from scalemani.config.stages import (
@@ -73,6 +74,11 @@ def route(
     by_solver = solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]
     if not by_solver or LEAVE_OUT in optional:
         check_optional(method, precomputed, neighbors, affinities, optional)
+    if by_solver and DOUBT.name in optional:
+        raise ConfigError(
+            f"embedding.solver={solver} has no graph of all points, by which they could be placed: leave out "
+            "doubt.measured, or take refine, lll or exact"
+        )
     known = stages_of_solver(method, solver, precomputed or compared) if by_solver else ROUTES[method]
     needed = [stage for stage in known if not stage.optional or stage.name in optional]
     if not by_solver:
@@ -181,9 +187,9 @@ def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> li
 
 def refusal_of_doubt(method: str, affinities: str | None, weighted: bool) -> str:
     """Return why the doubt of points cannot be measured; "" where it can."""
-    measured = [name for name, stages in ROUTES.items() if DOUBT in stages]
-    if method not in measured:
-        return f"{method} has no part of the objective for each point, which {', '.join(measured)} have"
+    if not is_doubted(method):
+        measured = ", ".join(filter(is_doubted, ROUTES))
+        return f"{method} has no place for each point with all others fixed, which {measured} have"
     if affinities == PRECOMPUTED:
         return "precomputed affinities have no neighbours that a map could be compared with"
     return "points with weights are not placed one by one" if weighted else ""
@@ -211,7 +217,7 @@ def check_optional(
             unweighted or pixels or (precomputed if affinities == PRECOMPUTED else ""),
         ),
         CLASSES.name: ("symmetric_affinities.target_weight", kernel or pixels),
-        DOUBT.name: ("doubt.measured", refusal_of_doubt(method, affinities, WEIGHTS.name in optional)),
+        DOUBT.name: ("doubt.measured", refusal_of_doubt(method, affinities, WEIGHTS.name in optional) or pixels),
     }
     for requested, (how, why) in refusals.items():
         if requested in optional and why:

@@ -182,6 +182,12 @@ DOUBT = Stage(
     key=Key(without=("partition", "embedding")),
 )
 
+SPECTRAL_DOUBT = replace(  # of eigenvectors, whose places follow from the graph
+    DOUBT,
+    inputs=("partition", "work_points", "neighbors", "symmetric_affinities", "embedding"),
+    key=Key(without=("partition",)),
+)
+
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, LISTS, NEIGHBORS)

@@ -14,9 +14,10 @@ class Doubt(NamedTuple):
     Attributes
     ----------
     perturbation : float64, how far the better of two places is from where a point lies, over the mean distance of its
-        15 nearest neighbours in the map; a place is a minimum of its part of the objective with all others fixed
+        15 nearest neighbours in the map; a place is a minimum of its part of the objective with all others fixed. Of a
+        spectral map: where the equation of the eigenvectors puts it, by all neighbours or all but one, at the farthest
     singularity : float64 in [-1, 1], the least eigenvalue of the Hessian there over the largest magnitude: near zero, a
-        point could lie anywhere along a line; below, it lies at no minimum
+        point could lie anywhere along a line; below, it lies at no minimum. Of a spectral map that of 1 - eigenvalue
     preservation : float64, the share of its 15 nearest points in the data that are among as many in the map
     trusted : float64, the share of its 15 nearest points in the map that the graph lists among its neighbours
     continued : float64, the share of its 15 nearest points in the data among as many in the map as the graph lists
@@ -28,7 +29,7 @@ class Doubt(NamedTuple):
         as those of that map do, at most a share `doubt.rate` of the believable ones is expected to be such
     doubtful : bool, whether the better place is beyond two of its neighbours' distances: it could as well lie there. A
         rank with a threshold; no rate of errors is known of it
-    places : (N, d) float64, the better places
+    places : (N, d) float64, the better places, or those farthest ones
     spread : float64 or None, the root mean square distance of its places in maps of halves of the points, each brought
         onto the map by a similarity, from that in the map, over the root mean square distance of all points from their
         mean; None where `doubt.halves` mapped none

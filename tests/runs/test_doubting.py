@@ -22,7 +22,7 @@ from scalemani.runs.doubting import measure_doubt
 from scalemani.runs.exporting import export_result
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages.arrays.embeddings import StoredDoubt
+from scalemani.stages.arrays.embeddings import StoredDoubt, StoredEmbedding
 from scalemani.stages.doubt import believable_bound
 
 N, K = 1500, 30
@@ -203,11 +203,56 @@ def test_noise_is_not_believed(tmp_path):
     assert made.doubt.believable.mean() < 0.01
 
 
+@pytest.mark.parametrize(("solver", "apart"), [("refine", 0.0), ("lll", 0.0), ("refine", 300.0)])
+def test_points_of_spectral_maps_are_where_their_neighbours_put_them_or_all_but_one(points, solver, apart, tmp_path):
+    """By sums over dense rows of W, of one graph and of one in pieces; bits do not depend on blocks."""
+    few = points if solver == "refine" and not apart else points[::4]
+    if apart:
+        few = few + np.where(np.arange(len(few)) < 100, apart, 0.0)[:, np.newaxis]
+    values = Parameters().with_values(
+        {
+            "affinities": {"perplexity": 6},
+            "landmarks": {"n_landmarks": 60},
+            "embedding": {"solver": solver},
+            "components": {"disconnected": "separate" if apart else "connect"},
+            "doubt": {"measured": True, "null_points": 200},
+        }
+    )
+    made = run(open_points(few), tmp_path / "run", "laplacian-eigenmaps", values, Executor(workers=2))
+    doubt, positions = made.doubt, np.asarray(made.embedding[...])
+    affinities = made.affinities.tocsr().toarray().astype(np.float64)
+    stored = made.stored(StoredEmbedding)
+    eigenvalues = stored.piece_eigenvalues.read()[stored.pieces.read()] if apart else made.eigenvalues
+    walked = np.broadcast_to(1.0 - eigenvalues, positions.shape)
+    farthest = np.empty_like(positions)
+    for row, weights in enumerate(affinities):
+        kept = [weights, *(np.where(np.arange(len(few)) == one, 0.0, weights) for one in np.flatnonzero(weights))]
+        places = [one @ positions / one.sum() / walked[row] for one in kept]
+        farthest[row] = max(places, key=lambda place: np.linalg.norm(place - positions[row]))
+    np.testing.assert_allclose(doubt.places, farthest, atol=1e-6 * np.abs(positions).max())
+    unit = np.sort(cdist(positions, positions), axis=1)[:, 1:16].mean(axis=1)
+    away = np.linalg.norm(farthest - positions, axis=1)
+    np.testing.assert_allclose(doubt.perturbation, away / unit, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(doubt.singularity, walked.min(axis=1) / walked.max(axis=1), rtol=1e-12)
+    assert 0 < len(np.unique(doubt.p_value)) <= 201
+    if few is points:
+        again = run(open_points(few), tmp_path / "again", "laplacian-eigenmaps", values, Executor(workers=1), 1024)
+        for name, column in doubt.measured().items():
+            np.testing.assert_array_equal(again.doubt.measured()[name], column)
+
+
 def test_what_has_no_place_of_its_own_is_refused(points, tmp_path):
     values = Parameters().with_values({**VALUES, "doubt": {"measured": True}})
-    for method in ("sne", "laplacian-eigenmaps"):
-        with pytest.raises(ConfigError, match=f"{method} has no part of the objective"):
+    for method in ("sne", "diffusion-maps"):
+        with pytest.raises(ConfigError, match=f"{method} has no place for each point"):
             run(open_points(points), tmp_path / method, method, values, Executor(workers=1))
+    for others, match in (
+        ({"embedding": {"solver": "nystrom"}}, "no graph of all points"),
+        ({"doubt": {"measured": True, "halves": 1}}, "of a map by a descent"),
+    ):
+        asked = values.with_values(others)
+        with pytest.raises(ConfigError, match=match):
+            run(open_points(points), tmp_path / "refused", "laplacian-eigenmaps", asked, Executor(workers=1))
     weighted = with_weights(open_points(points), np.full(N, 2.0))
     with pytest.raises(ConfigError, match="points with weights"):
         run(weighted, tmp_path / "weights", "t-sne", values, Executor(workers=1))
@@ -217,8 +262,12 @@ def test_a_run_without_it_says_how_to_have_it(points, tmp_path):
     model = sm.LaplacianEigenmaps(store=tmp_path / "run", perplexity=5, n_landmarks=20).fit(points[:60])
     with pytest.raises(StoreError, match="scalemani doubt RUN"):
         _ = model.run_.doubt
-    with pytest.raises(ConfigError, match="no part of the objective"):
-        measure_doubt(model.run_, Executor(workers=1))
+    assert np.array_equal(
+        measure_doubt(model.run_, Executor(workers=1)).doubt.places,
+        sm.LaplacianEigenmaps(perplexity=5, n_landmarks=20, settings={"doubt.measured": True})
+        .fit(points[:60])
+        .doubt_.places,
+    )
 
 
 def test_the_command_says_how_to_read_the_map_and_what_it_measured_is_written(doubted, tmp_path):

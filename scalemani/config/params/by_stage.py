@@ -497,7 +497,7 @@ class DiffusionCoordinatesParams:
 
 @parameters()
 class DoubtParams:
-    """Which points of a nonlinear map to believe, where a run has `measured` it, or `scalemani doubt RUN`.
+    """Which points of a map to believe, where a run has `measured` it, or `scalemani doubt RUN`.
 
     Shares of neighbours are those of `n_neighbors`. The map of points without structure has `null_points`, a sample
     whose columns are permuted (0: no such map); of the points that are called believable, as they agree with the data
@@ -509,7 +509,11 @@ class DoubtParams:
     n_neighbors: Count = 15
     null_points: CountOrZero = 3000
     rate: Part = 0.05
-    halves: Annotated[CountOrZero, Acts("layout.init", OneOf(*COMPUTED_STARTS))] = 0
+    halves: Annotated[
+        CountOrZero,
+        Acts("doubt.measured", Where("of a map by a descent", lambda here: "layout" in here.stages), required=True),
+        Acts("layout.init", OneOf(*COMPUTED_STARTS)),
+    ] = 0
 
 
 @parameters()

@@ -36,7 +36,7 @@ class DoubtOptions(Resources):
 
 @taking(DoubtOptions)
 def doubt(**values: Any) -> None:
-    """Measure which points of a nonlinear map to believe, and say how to read it.
+    """Measure which points of a map to believe, and say how to read it.
 
     Each point is placed anew with all others fixed, and its neighbours on the map are compared with those in the data
     and with a map of points without structure. The scores stay with the run: `export RUN OUT.parquet --what doubt`

@@ -10,13 +10,11 @@ import numpy as np
 
 from scalemani.config.choices import Landmarks, Solver, Table
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.config.stages import DOUBT
 from scalemani.engine.progress import Callback
 from scalemani.interfaces.estimators.bases import ClusterMixin
 from scalemani.interfaces.estimators.fitting import GraphEmbedder, requested_of, transform_points
 from scalemani.interfaces.estimators.parameters import Estimator, arguments
 from scalemani.interfaces.wording import names_arguments
-from scalemani.runs.doubt import Doubt
 from scalemani.runs.new_points import centers_of, nearest_clusters
 from scalemani.runs.opened import Curve, Run
 
@@ -44,6 +42,7 @@ class LaplacianEigenmaps(GraphEmbedder):
     certificates_ : what each stage measured about how good its result is; of `embedding` the residual, the eigengap
         after the last column, and what these bound: the angle to the exact eigenvectors (radians; None where these
         bound none) and the error of the eigenvalues
+    doubt_ : how far the map may be believed at each point, as `Run.doubt`; with settings {"doubt.measured": True} alone
     run_, graph_ : the run in `store`, opened, with its `affinities` and `landmarks`, and its neighbour graph, as
         `knn_graph` returns it; there with `store` alone
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -277,8 +276,6 @@ class NonlinearEmbedding(GraphEmbedder):
         self.curve_: Curve = finished.curve
         self.objective_: float = self.certificates_["layout"]["objective"]
         self.n_iter_: int = self.certificates_["layout"]["iterations"]
-        if DOUBT.name in finished.keys:
-            self.doubt_: Doubt = finished.doubt_of_input()
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the positions (n, d) float64 of new points (n, D), of any kind that `fit` takes.

@@ -17,6 +17,7 @@ from scalemani.config.routes import takes_labels
 from scalemani.config.stages import (
     COMPUTED_REFERENCES,
     COMPUTED_STARTS,
+    DOUBT,
     INPUT_LANDMARKS,
     INPUT_LISTS,
     INPUT_START,
@@ -47,6 +48,7 @@ from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lis
 from scalemani.kernels.machine.forks import cached_property
 from scalemani.runs.aligning import with_start
 from scalemani.runs.clusters import labels_or_clusters
+from scalemani.runs.doubt import Doubt
 from scalemani.runs.new_points import NewPoints, Placement, read_placement, refusal_of
 from scalemani.runs.new_points.neighbors import KnnGraph
 from scalemani.runs.opened import Run
@@ -132,6 +134,8 @@ class Embedder(Fitted, Shown, RunEstimator):
         """Set the attributes of every method from its run."""
         self.embedding_ = finished.of_input(np.asarray(finished.retained_embedding[...]), np.nan)
         self.certificates_ = finished.certificates
+        if DOUBT.name in finished.keys:
+            self.doubt_: Doubt = finished.doubt_of_input()
         self._stored_run = self.store, finished.plan
         if hasattr(self, "_placement"):
             del self._placement  # of an earlier fit

@@ -15,6 +15,7 @@ from scalemani.io.sources.label_values import Measured, is_absent
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.runs.doubt import Doubt
 from scalemani.runs.opened import Run
+from scalemani.stages.arrays.embeddings import StoredLayout
 
 VOTERS = 15  # nearest points of a place, most of which say which class is there
 LEAST_LABELLED = 2  # points, as for measures by labels
@@ -61,6 +62,10 @@ class Reading(NamedTuple):
     sentences: tuple[str, ...]
     exchanges: Mapping[str, tuple[Exchange, ...]]
     classes: Mapping[str, tuple[ClassReading, ...]]
+
+
+BETTER = "better by the objective of the map"
+ELSEWHERE = "where the equation of the eigenvectors puts them by their neighbours, or by all of these but one"
 
 
 def read_map(run: Run, columns: Mapping[str, np.ndarray]) -> Reading:
@@ -193,10 +198,11 @@ def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange,
         )
     share = float(doubt.doubtful.mean())
     most = exchanged(max(exchanges.values(), key=lambda one: sum(pair.points for pair in one), default=()))
+    descended = StoredLayout.STAGE in run.keys
     said.append(
         f"Places: {percent(share)} of the points, {int(doubt.doubtful.sum()):,}, could as well lie in another part of "
-        f"the map{most}. Their place there is better by the objective of the map, and farther than twice the distance "
-        "of their neighbours. How many of such points lie wrong is not known."
+        f"the map{most}. Their place there is {BETTER if descended else ELSEWHERE}, and farther than twice the "
+        "distance of their neighbours. How many of such points lie wrong is not known."
     )
     if doubt.stable is not None and doubt.spread is not None:
         said += sentences_of_halves(doubt.stable, float(np.median(doubt.spread)), k)
@@ -204,6 +210,10 @@ def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange,
         f"Sizes and gaps: each point is drawn to about {params.perplexity:g} neighbours and pushed away by all others. "
         "How wide an island is says how many points it has, not how different they are; how far islands lie apart says "
         "little beyond that they are not neighbours."
+        if descended
+        else "Sizes and gaps: each column changes as little along the edges of the graph as it can. A group that few "
+        "edges join to the rest is a dense spot, however different its points are; how far spots lie apart says how "
+        "few these edges are, and not how different the groups."
     )
     return said
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.routes import ROUTES
+from scalemani.config.routes import is_doubted
 from scalemani.config.stages import DOUBT
 from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError, DataError, check_known
@@ -180,7 +180,7 @@ def chosen_scores(requested: Sequence[str], judge: Judge, methods: Sequence[str]
         needs = SCORES[name].needs
         if needs and getattr(judge, needs) is None:
             raise ConfigError(f"score {name} compares with {needs}: give {needs} as well, or another score")
-        unmeasured = [method for method in methods if DOUBT not in ROUTES[method]]
+        unmeasured = [method for method in methods if not is_doubted(method)]
         if SCORES[name].by_doubt and unmeasured:
             raise ConfigError(
                 f"score {name} is of maps whose points are placed one by one, and {', '.join(unmeasured)} has none: "

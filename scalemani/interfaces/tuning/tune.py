@@ -51,7 +51,7 @@ def tune(
         "label-accuracy" (the share of points whose nearest others in the embedding say their class),
         "clustering-error", "procrustes-error", "neighbor-preservation", "trustworthiness", "continuity",
         "density-correlation", "triplet-accuracy", "distance-correlation", "center-triplet-accuracy", "silhouette",
-        "doubt" (the share of points of a nonlinear map that could as well lie elsewhere), "believable" (of those whose
+        "doubt" (the share of points of a map that could as well lie elsewhere), "believable" (of those whose
         distances agree better than without structure) or "eigengap"; the first one ranks. None: by labels where there
         are any, the error of clusters for SpectralClustering; else by the reference; else by the eigengap.
     n_neighbors : int or None

@@ -225,19 +225,21 @@ class StoredLayout(StoredStage, stage="layout"):
 
 
 class StoredDoubt(StoredStage, stage="doubt"):
-    """Which points of a nonlinear map to believe, rows in work order."""
+    """Which points of a map to believe, rows in work order."""
 
     perturbation = Rows(
         "point",
         "float64",
         "how far the better of two places is from where a point lies, over the mean distance of its neighbours in the "
-        "map; places are minima of its part of the objective, all others fixed",
+        "map; places are minima of its part of the objective, all others fixed, or of eigenvectors the farthest where "
+        "their equation puts it, by all neighbours or all but one",
     ).with_invariants(NOT_NEGATIVE)
-    places = Rows("point component", "float64", "that place").of_any_numbers("a minimum anywhere about the map")
+    places = Rows("point component", "float64", "that place").of_any_numbers("anywhere about the map")
     singularity = Rows(
         "point",
         "float64",
-        "the least eigenvalue of the Hessian of its part of the objective where it lies, over the largest magnitude",
+        "the least eigenvalue of the Hessian of its part of the objective where it lies, over the largest magnitude; "
+        "of eigenvectors of 1 - eigenvalue",
     ).with_invariants(between(-1, 1))
     preservation = Rows(
         "point", "float64", "the share of its nearest points in the data that are as near in the map"

@@ -1,9 +1,10 @@
-"""Which points of a nonlinear map to believe: each is placed anew with all others fixed, and its neighbours compared.
+"""Which points of a map to believe: each is placed anew with all others fixed, and its neighbours compared.
 
 A point goes down its part of the objective from where it lies, and from the centre of those of its neighbours that lie
 elsewhere in the map. Where it ends lower, as far as that is from where it lies in units of its neighbours' distances in
 the map, is its perturbation. The least eigenvalue of its Hessian over the largest one, its singularity, tells how well
 its place is determined. Source of both: Liu, Ma and Zhong, arXiv 2410.16608, whose perturbation moves the data instead.
+A point of a spectral map is placed by the equation of its eigenvectors (`stages/doubt/spectral.py`).
 
 How well its distances to a sample of the points agree between data and map is compared with a map of points without
 structure (`stages/doubt/null.py`). On request, halves of the points are mapped anew (`stages/doubt/halves.py`).
@@ -11,7 +12,7 @@ structure (`stages/doubt/null.py`). On request, halves of the points are mapped 
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -35,6 +36,7 @@ from scalemani.stages.arrays.embeddings import BEYOND, StoredDoubt, StoredLayout
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.doubt import halves, null
+from scalemani.stages.doubt.spectral import read_spectral_map
 
 MOST_ENTRIES = 2**19  # of rows of W whose points are placed at a time
 # Over which a Hessian is the difference of gradients, in units of the kernels: of exact sums, and of those of a mesh.
@@ -49,6 +51,21 @@ SCORES = (
     StoredDoubt.agreement,
     StoredDoubt.p_values,
 )
+
+
+class PlacingMap(Protocol):
+    """A finished map in work order, in which single points are placed; `positions` (N, d) and a tree of them."""
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Where points lie."""
+
+    @property
+    def tree(self) -> cKDTree:
+        """A tree of the positions."""
+
+    def placed(self, rows: Rows, first: int) -> Arrays:
+        """Return the other places of points from a `first` work row on, by their rows of W, and their singularity."""
 
 
 class FixedMap(NamedTuple):
@@ -82,6 +99,20 @@ class FixedMap(NamedTuple):
             return single
         sums, _ = single.field(np.arange(len(own)), self.positions[own])
         return replace(single, offsets=0.5 * self.total - sums)
+
+    def placed(self, rows: Rows, first: int) -> Arrays:
+        """Return the better places of points from a `first` work row on, and what is known there."""
+        own = np.arange(first, first + len(rows[0]) - 1)
+        at, problem = self.positions[own], self.problem(own, rows)
+        here = place_points(problem, starts=at)
+        there = place_points(problem, starts=centers_elsewhere(self.positions, problem.rows, own))
+        lower = there.values < here.values
+        eigenvalues = np.linalg.eigvalsh(problem.hessians(at, self.step))
+        largest = np.abs(eigenvalues).max(axis=1)
+        return {
+            StoredDoubt.places: np.where(lower[:, np.newaxis], there.positions, here.positions),
+            StoredDoubt.singularity: eigenvalues[:, 0] / np.where(largest > 0, largest, 1.0),
+        }
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -147,8 +178,13 @@ def believable_bound(p_values: np.ndarray, rate: float) -> float:
     return float(ordered[below[-1]]) if len(below) else 0.0
 
 
+def placing_map(task: StageTask) -> PlacingMap:
+    """Return the map of a run as points are placed in it."""
+    return fixed_map(task) if StoredLayout.STAGE in task.inputs else read_spectral_map(task)
+
+
 def fixed_map(task: StageTask) -> FixedMap:
-    """Return the map of a run, its repulsion summed exactly or on a mesh."""
+    """Return the map that a descent has made, its repulsion summed exactly or on a mesh."""
     params, stored = task.params, task.stored(StoredLayout)
     descent, objective = params.descent, objective_of(params.descent.objective, params.descent.dof)
     positions = np.ascontiguousarray(stored.embedding.read()[task.stored(StoredWorkPoints).input_rows.read()])
@@ -172,9 +208,9 @@ def fixed_map(task: StageTask) -> FixedMap:
 def block_scores(task: StageTask, block: int) -> Arrays:
     """Return the scores of a block of work rows."""
     start, stop = task.dimensions.rows(block)
-    fixed, null_scores = task.once(fixed_map), StoredDoubt(task.output).null.read_once()
+    fixed, null_scores = task.once(placing_map), StoredDoubt(task.output).null.read_once()
     rows = task.stored(StoredSymmetricAffinities).read_rows(block)
-    parts = [placed(fixed, part, start + first) for first, part in parts_of(rows)]
+    parts = [fixed.placed(part, start + first) for first, part in parts_of(rows)]
     columns = {one: np.concatenate([part[one] for part in parts]) for one in parts[0]}
     lists, _ = task.stored(StoredNeighbors).read_graph_block(block)
     kept, unit = compared_lists(fixed, lists, np.arange(start, stop), task.params.doubt.n_neighbors)
@@ -195,22 +231,9 @@ def parts_of(rows: Rows, most_entries: int = MOST_ENTRIES) -> Iterator[tuple[int
         first = last
 
 
-def placed(fixed: FixedMap, rows: Rows, first: int) -> dict[Any, np.ndarray]:
-    """Return the better places of points from a `first` work row on, by their rows of W, and what is known there."""
-    own = np.arange(first, first + len(rows[0]) - 1)
-    at, problem = fixed.positions[own], fixed.problem(own, rows)
-    here = place_points(problem, starts=at)
-    there = place_points(problem, starts=centers_elsewhere(fixed.positions, problem.rows, own))
-    lower = there.values < here.values
-    eigenvalues = np.linalg.eigvalsh(problem.hessians(at, fixed.step))
-    largest = np.abs(eigenvalues).max(axis=1)
-    return {
-        StoredDoubt.places: np.where(lower[:, np.newaxis], there.positions, here.positions),
-        StoredDoubt.singularity: eigenvalues[:, 0] / np.where(largest > 0, largest, 1.0),
-    }
-
-
-def compared_lists(fixed: FixedMap, lists: np.ndarray, own: np.ndarray, n_neighbors: int) -> tuple[Arrays, np.ndarray]:
+def compared_lists(
+    fixed: PlacingMap, lists: np.ndarray, own: np.ndarray, n_neighbors: int
+) -> tuple[Arrays, np.ndarray]:
     """Return the shares of neighbours that a map has in common with lists (n, K) of the data, and their distances (n,).
 
     These are the means of the distances to the nearest `n_neighbors` in the map.

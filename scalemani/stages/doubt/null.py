@@ -32,6 +32,7 @@ from scalemani.kernels.landmarks.nearest import squares_to
 from scalemani.kernels.neighbors.plain import distances_in, plain_squares
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS
+from scalemani.stages.arrays.embeddings import StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints
 
 QUERIES_AT_ONCE = 256
@@ -83,7 +84,10 @@ def null_agreements(task: StageTask, over: Mapper) -> np.ndarray:
     stored, metric = task.stored(StoredWorkPoints).points, params.points.metric
     sample = stored.gather(sample_rows(params.seed, "doubt/sample", n_points, count))
     points = comparable(permuted_columns(sample, generator(params.seed, "doubt/columns")), metric)
-    positions = positions_of(*nearest_in(points, params.affinity_neighbors, metric, over), params, over)
+    symmetric = affinities_of(*nearest_in(points, params.affinity_neighbors, metric, over), params)
+    positions = spectral_positions(symmetric, params)
+    if StoredLayout.STAGE in task.inputs:
+        positions = descended(positions, symmetric, params, over)
     chosen = sample_rows(params.seed, "doubt/references", count, REFERENCES)
     return np.sort(agreements_with(points, points[chosen], metric, positions, positions[chosen]))
 
@@ -161,21 +165,22 @@ def nearest_in(points: Points, n_neighbors: int, metric: str, over: Mapper = map
     return indices, squares if squared else squares**2
 
 
-def positions_of(indices: np.ndarray, squares: np.ndarray, params: Resolved, over: Mapper) -> np.ndarray:
-    """Return the map (n, d) of points by their neighbours (n, k) at squared distances, as a run makes it.
-
-    It starts from the spectral embedding of the same affinities.
-    """
-    (n_points, width), shape = indices.shape, (len(indices), len(indices))
+def affinities_of(indices: np.ndarray, squares: np.ndarray, params: Resolved) -> sp.csr_matrix:
+    """Return the symmetric affinities (n, n) of points by their neighbours (n, k) at squared distances."""
+    shape, bounds = (len(indices), len(indices)), np.arange(0, indices.size + 1, indices.shape[1])
     values = entropic_affinities(squares, params.perplexity, solver=params.affinities.solver, order="bounds").values
-    directed = sp.csr_matrix((values.ravel(), indices.ravel(), np.arange(0, indices.size + 1, width)), shape)
-    symmetric = (0.5 * (directed + directed.T)).tocsr()
+    directed = sp.csr_matrix((values.ravel(), indices.ravel(), bounds), shape)
+    return (0.5 * (directed + directed.T)).tocsr()
+
+
+def descended(spectral: np.ndarray, symmetric: sp.csr_matrix, params: Resolved, over: Mapper) -> np.ndarray:
+    """Return the map (n, d) that a descent makes of the spectral one (n, d) of the same affinities, as in a run."""
     rows = AffinityRows(
         symmetric.indptr.astype(np.int64), symmetric.indices.astype(np.uint32), symmetric.data.astype(np.float32)
     )
     descent, objective = params.descent, objective_of(params.descent.objective, params.descent.dof)
     problem = problem_of(rows, objective, descent.strength, over)
-    start = State(spectral_positions(symmetric, params) * (descent.start_deviation or 1.0))
+    start, n_points = State(spectral * (descent.start_deviation or 1.0)), len(spectral)
     method = chosen_method("auto", objective.kernel, n_points, params.n_components, descent.exact_up_to)
     return deque(descend(problem, phases_of(descent, n_points), method, start), 1)[0].positions
 

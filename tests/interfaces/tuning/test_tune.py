@@ -192,5 +192,5 @@ def test_perplexity_is_chosen_by_doubt_which_is_that_of_the_same_map_by_hand(poi
 
 
 def test_doubt_is_refused_of_methods_that_place_no_single_points(points):
-    with pytest.raises(ConfigError, match=r"score doubt is of maps .* laplacian-eigenmaps has none: take another"):
-        tune(clone(MAPS), {"perplexity": [4.0]}, points[0], scoring="doubt")
+    with pytest.raises(ConfigError, match=r"score doubt is of maps .* diffusion-maps has none: take another"):
+        tune(sm.DiffusionMaps(n_landmarks=80), {"perplexity": [4.0]}, points[0], scoring="doubt")
