@@ -1,11 +1,12 @@
 """Figure 4.14 of the thesis: clustering error over sigma and K_W, of exact spectral clustering and of landmarks.
 
-10,000 digits of MNIST into ten clusters, 1,000 random landmarks; one `sm.tune` for each solver, in one store: all cells
-share points and graph, and those of landmarks share Z. The error is the share of digits in the wrong cluster after the
-best matching of clusters to classes (the thesis lets every cluster stand for its majority, which errs less). Exact
-eigenvectors are refined to a residual of 1e-5, and are refused for a graph in pieces, where they are one basis of many;
-landmarks run on it as they do everywhere, with pieces joined through their closest pairs. `beside` compares times and
-mutual information with scikit-learn's.
+10,000 digits of MNIST into ten clusters, 1,000 random landmarks; an `sm.tune` for each sigma and solver, in one store:
+all cells share points and graph, and those of landmarks share Z. A row of the table is printed once its cells are
+there, and the same command resumes with the cell that a stopped run was in. The error is the share of digits in the
+wrong cluster after the best matching of clusters to classes (the thesis lets every cluster stand for its majority,
+which errs less). Exact eigenvectors are refined to a residual of 1e-5, and are refused for a graph in pieces, where
+they are one basis of many; landmarks run on it as they do everywhere, with pieces joined through their closest pairs.
+`beside` compares times and mutual information with scikit-learn's.
 
     python pipelines/reproductions/clustering_selection.py FOLDER grid beside
     python pipelines/reproductions/clustering_selection.py FOLDER grid --points 2000 --landmarks 300
@@ -39,37 +40,35 @@ def digits(n_points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grid(arguments: argparse.Namespace) -> None:
-    """Print errors and seconds of every cell, and draw both as heat maps."""
+    """Print errors and seconds of every cell, a row of cells at a time, and draw both as heat maps."""
     points, labels = digits(arguments.points)
     common = {"affinity": "gaussian", "store": arguments.folder / f"runs-{arguments.points}"}
     solvers = {
         "exact": sm.SpectralClustering(CLUSTERS, residual=RESIDUAL, disconnected="error", **common),
         "LLL": sm.SpectralClustering(CLUSTERS, solver="lll", n_landmarks=arguments.landmarks, **common),
     }
-    values = {
-        "n_neighbors": [one for one in arguments.neighbors if one < arguments.points],
-        "affinities.sigma": list(arguments.sigmas),
-    }
+    counts = [one for one in arguments.neighbors if one < arguments.points]
     cells, errors, seconds = [], [], []
-    for name, solver in solvers.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of eigenvalues close to each other, cell by cell
-            tuning = sm.tune(solver, values, points, labels, scoring=SCORE)
-        print(f"{name}: once " + ", ".join(f"{stage} {took:.1f} s" for stage, took in tuning.shared_seconds.items()))
-        print(f"best {tuning.best_params_}, error {tuning.best_score_:.3f}; {tuning.n_failed} cells failed", flush=True)
-        cells += [
-            {"K_W": cell.values["n_neighbors"], "sigma": cell.values["affinities.sigma"], "of": name}
-            for cell in tuning.cells
-        ]
-        errors.append(100 * tuning.results_[SCORE])
-        seconds.append(tuning.results_["seconds"])
-        for title, table in (("error %", errors[-1]), ("seconds", seconds[-1])):
-            print(
-                f"\n| {name}, {title}: K_W | " + " | ".join(f"sigma {sigma:.3g}" for sigma in arguments.sigmas) + " |"
-            )
-            print("|" + " --- |" * (1 + len(arguments.sigmas)))
-            for n_neighbors, row in zip(values["n_neighbors"], table.reshape(-1, len(arguments.sigmas)), strict=True):
-                print(f"| {n_neighbors} | " + " | ".join("" if np.isnan(one) else f"{one:.1f}" for one in row) + " |")
+    print("| sigma | | " + " | ".join(f"K_W {one}" for one in counts) + " |\n" + "| --- " * (2 + len(counts)) + "|")
+    for sigma in arguments.sigmas:
+        for name, solver in solvers.items():
+            values = {"n_neighbors": counts, "affinities.sigma": [sigma]}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of eigenvalues close to each other, cell by cell
+                tuning = sm.tune(solver, values, points, labels, scoring=SCORE)
+            cells += [{"K_W": one, "sigma": sigma, "of": name} for one in counts]
+            errors.append(100 * tuning.results_[SCORE])
+            seconds.append(tuning.results_["seconds"])
+            for title, row in (("error %", errors[-1]), ("seconds", seconds[-1])):
+                shown = " | ".join("" if np.isnan(one) else f"{one:.1f}" for one in row)
+                print(f"| {sigma:.4g} | {name}, {title} | {shown} |", flush=True)
+    for number, name in enumerate(solvers):
+        found = np.stack(errors[number :: len(solvers)])
+        row, column = np.unravel_index(np.nanargmin(found), found.shape)
+        print(
+            f"{name}: least error {found[row, column]:.1f} % at sigma {arguments.sigmas[row]:.4g} and K_W "
+            f"{counts[column]}; {np.isnan(found).sum()} of {found.size} cells failed"
+        )
     grid_figure(cells, np.concatenate(errors), arguments.folder / "clustering-errors.png", "clustering error, %")
     grid_figure(cells, np.concatenate(seconds), arguments.folder / "clustering-seconds.png", "seconds")
 
