@@ -1,4 +1,4 @@
-"""Figures 4.1, 4.2, 4.4 and 4.6 of the thesis: what landmarks make of a spiral, of two clusters and of digits.
+"""Figures 4.1, 4.2, 4.4, 4.6 and 4.9 of the thesis: what landmarks make of a spiral, of two clusters and of digits.
 
 4.1: affinities of 100 points along a spiral, of 20 landmarks alone, and learned by the landmarks from all points.
 4.2: the spiral in one dimension by 5 and by 15 landmarks, each point a combination of its two nearest. 4.4: two
@@ -14,11 +14,15 @@ weights over 1,144 of them, and with Nystrom's formula and 88: those that take 5
 sigma = 200, K_Z = 50; pixels from 0 to 1, which the thesis does not say: up to 255, ARPACK takes more than a minute for
 5,000 digits. Three draws of landmarks. `--points` takes the first digits of 60,000.
 
+4.9: digits in two dimensions by the default solver, and by LLL and LE(Z) with the same landmarks: one of 102 digits,
+as in the thesis, and three times as many. Perplexity 5, K_W = 15, K_Z = 5. A table says how well the nearest digit in
+the map tells zeros, ones and sixes, those that the thesis finds apart by LLL. Three draws of landmarks.
+
     python pipelines/reproductions/locally_linear.py FOLDER
     python pipelines/reproductions/locally_linear.py FOLDER --figures 4.2 --draws 10
-    python pipelines/reproductions/locally_linear.py FOLDER --figures 4.6 --points 10000
+    python pipelines/reproductions/locally_linear.py FOLDER --figures 4.6 4.9 --points 10000
 
-M. Vladymyrov, Large-Scale Methods for Nonlinear Manifold Learning, thesis 2014, sections 4.3, 4.4 and 4.7.2.
+M. Vladymyrov, Large-Scale Methods for Nonlinear Manifold Learning, thesis 2014, sections 4.3, 4.4, 4.7.2 and 4.8.1.
 """
 
 import argparse
@@ -32,6 +36,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from entropic import data, pictures
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 import scalemani as sm
@@ -57,6 +62,7 @@ TRAINING, DIGIT_DIMENSIONS, DIGIT_SIGMA, DIGIT_NEIGHBORS, DIGIT_LANDMARK_NEIGHBO
     3,
 )
 METHODS = {"exact": 0, "lll": 451, "le-z": 1144, "nystrom": 88}  # solvers, and their landmarks
+SHARES_OF_DIGITS, APART = (1 / 102, 3 / 102), (0, 1, 6)  # landmarks of figure 4.9, and digits that LLL has apart there
 
 
 class Landmarks(NamedTuple):
@@ -161,10 +167,15 @@ def error(found: np.ndarray, exact: np.ndarray) -> float:
 
 
 def spread_table(title: str, columns: tuple[str, ...], rows: Mapping[str, np.ndarray]) -> None:
-    """Print means and standard deviations of draws: rows (draws, columns); of one draw its value alone."""
+    """Print a table of draws, of each row (draws, columns)."""
     print(f"\n{title}\n| | " + " | ".join(columns) + " |\n" + "| --- " * (len(columns) + 1) + "|")
+    print_rows(rows)
+
+
+def print_rows(rows: Mapping[str, np.ndarray]) -> None:
+    """Print means and standard deviations of draws (draws, columns), of one draw its value alone."""
     for name, draws in rows.items():
-        spreads = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(columns))
+        spreads = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(draws.shape[1])
         cells = [
             f"{m:.3g}" + f" ± {s:.2g}" * (len(draws) > 1) for m, s in zip(draws.mean(axis=0), spreads, strict=True)
         ]
@@ -275,11 +286,49 @@ def digits(folder: Path, n_draws: int, n_points: int) -> None:
         measured[f"{method}, {n_landmarks} landmarks" if n_landmarks else method] = np.array(values)
     columns = ("error in two dimensions", f"in {DIGIT_DIMENSIONS}", "processor seconds, the first draw with its graph")
     spread_table(f"Figure 4.6: {len(points)} digits", columns, measured)
+    draw_maps(shown, labels, folder / "digits-by-four-methods.png")
+
+
+def recalls(places: np.ndarray, labels: np.ndarray) -> list[float]:
+    """Return the share of points (N, d) whose nearest other has their label (N,): of some digits, and of all."""
+    same = labels[cKDTree(places).query(places, 2)[1][:, 1]] == labels
+    return [*(float(same[labels == one].mean()) for one in APART), float(same.mean())]
+
+
+def digits_by_landmarks(folder: Path, n_draws: int, n_points: int) -> None:
+    """Figure 4.9: digits in two dimensions by the default solver, LLL and LE(Z)."""
+    file = data("mnist")
+    points, labels = (file[name][: min(n_points, TRAINING)] for name in ("X", "y"))
+    common = {"perplexity": 5, "n_neighbors": 15, "store": folder / f"landmarks-{len(points)}"}
+    counts = [round(share * len(points)) for share in SHARES_OF_DIGITS]
+    refined, shown = np.empty((0, 0)), {}
+    columns = ("error", *(f"1-NN recall of {one}" for one in APART), "of all digits")
+    spread_table(f"Figure 4.9: {len(points)} digits", columns, {})
+    for solver, n_landmarks in (("refine", counts[0]), *((one, n) for n in counts for one in ("lll", "le-z"))):
+        name, values = f"{solver}, {n_landmarks} landmarks", []
+        settings = {"embedding.residual": 1e-3} if solver == "refine" else {"landmark_weights.n_neighbors": 5}
+        for seed in range(1 if solver == "refine" else SEEDS):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of eigenvalues close to each other
+                model = sm.LaplacianEigenmaps(
+                    2, solver=solver, settings=settings, n_landmarks=n_landmarks, random_state=seed, **common
+                ).fit(points)
+            found = np.asarray(model.embedding_, np.float64)
+            if solver == "refine":
+                refined = found
+            values.append((sm.measures.procrustes_error(found, refined), *recalls(found, labels)))
+            shown.setdefault(name, found)
+        print_rows({name: np.array(values)})
+    draw_maps(shown, labels, folder / "digits-by-landmarks.png")
+
+
+def draw_maps(shown: Mapping[str, np.ndarray], labels: np.ndarray, path: Path) -> None:
+    """Draw maps (N, 2) next to each other, coloured by label."""
     figure = new_figure(4 * len(shown), 4)
     for axes, (name, places) in zip(figure.subplots(1, len(shown)), shown.items(), strict=True):
         axes.scatter(*places.T, c=labels, s=1, cmap="tab10")
         axes.set_title(name, fontsize=9)
-    save_figure(figure, folder / "digits-by-four-methods.png")
+    save_figure(figure, path)
 
 
 FIGURES: dict[str, Callable[[Path, int, int], None]] = {
@@ -287,6 +336,7 @@ FIGURES: dict[str, Callable[[Path, int, int], None]] = {
     "4.2": too_few_landmarks,
     "4.4": two_clusters,
     "4.6": digits,
+    "4.9": digits_by_landmarks,
 }
 
 
@@ -295,7 +345,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--figures", choices=FIGURES, nargs="+", default=tuple(FIGURES))
     parser.add_argument("--draws", type=int, default=200, help="of random landmarks")
-    parser.add_argument("--points", type=int, default=TRAINING, help="digits of figure 4.6")
+    parser.add_argument("--points", type=int, default=TRAINING, help="digits of figures 4.6 and 4.9")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for name in arguments.figures:
