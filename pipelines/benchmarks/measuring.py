@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,15 +32,25 @@ class Measured:
     processor_seconds: float
 
 
-def measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
-    """Run a command to its end; raises CalledProcessError where it fails."""
+def measured(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    observe: Callable[[int, float], object] | None = None,
+) -> Measured:
+    """Run a command to its end; raises CalledProcessError where it fails.
+
+    `observe` is called at each sample with the resident bytes and the processor seconds of all its processes.
+    """
     started, peak, before = time.perf_counter(), 0, processor_seconds_of_children()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
     ) as process:
         watched = psutil.Process(process.pid)
         while process.poll() is None:
-            peak = max(peak, tree_bytes(watched))
+            resident = tree_bytes(watched)
+            peak = max(peak, resident)
+            if observe is not None:
+                observe(resident, tree_seconds(watched))
             time.sleep(SECONDS_BETWEEN_SAMPLES)
         seconds = time.perf_counter() - started
         output = process.stdout.read() if process.stdout else ""
@@ -70,6 +80,17 @@ def tree_bytes(process: psutil.Process) -> int:
     try:
         for member in (process, *process.children(recursive=True)):
             total += member.memory_info().rss
+    except psutil.Error:
+        return total
+    return total
+
+
+def tree_seconds(process: psutil.Process) -> float:
+    """Return the processor seconds so far of a process, its children, and those of its children that have ended."""
+    total = 0.0
+    try:
+        for member in (process, *process.children(recursive=True)):
+            total += sum(member.cpu_times()[:4])
     except psutil.Error:
         return total
     return total
