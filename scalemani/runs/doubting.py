@@ -13,7 +13,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import key_of
-from scalemani.runs.plan import check_disk, check_memory, counted, planned_stage
+from scalemani.runs.plan import check_memory, check_projected, counted, planned_stage
 from scalemani.runs.walk import INPUTS, compute_stage, locked_run
 from scalemani.stages.arrays.points import StoredWeights
 
@@ -57,7 +57,7 @@ def measure_doubt(run: Run, executor: Executor, settings: Mapping[str, Any] = Ma
             group.forget(group.units)
         if not group.complete:
             check_memory({stage.name: planned.fit}, executor.processes, run.dimensions.block_rows)
-            check_disk(target.store.root, target.store.objects.free_bytes(), {stage.name: planned.disk})
+            check_projected(target.store.root, target.store.objects.free_bytes(), [planned], "")
             group.objects.set_json(INPUTS, contents)
             fit = planned.fit
             compute_stage(

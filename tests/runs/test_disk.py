@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,14 @@ def test_stages_write_no_more_than_they_say_and_not_much_less(tmp_path, method):
     for stage, taken in written.items():
         assert taken <= said[stage], stage
     assert sum(said.values()) <= MOST_OF_WHAT_IS_WRITTEN * sum(written.values())
+    params = Parameters().with_values({**SMALL, **few})
+    plan = plan_run(open_points(points), tmp_path / "other", method, params, Executor(), 1024)
+    for planned in plan.stages:  # noise compresses least
+        assert written[planned.stage.name] <= sum(planned.projected.stored.values()), planned.stage.name
+    assert plan.projected_disk < plan.disk
+    replace(plan, free_bytes=plan.projected_disk).check()
+    with pytest.raises(DiskSpaceError, match=rf"about .* \({plan.projected_disk} bytes\).*if nothing were compressed"):
+        replace(plan, free_bytes=plan.projected_disk - 1).check()
 
 
 def test_points_that_compress_are_expected_to(tmp_path):
@@ -82,7 +91,7 @@ def test_a_disk_too_small_is_refused_before_any_work(roll, tmp_path, scalemani):
             status, _, errors = scalemani(command, tmp_path / "roll.npy", disk / "run", "--block-rows", 1024)
             assert status == 1
             line = errors.splitlines()[-1]
-            for words in ("error: the run has up to", "2097152 bytes) are free", "the most:", "on a larger disk"):
+            for words in ("error: the run has about", "2097152 bytes) are free", "the most:", "on a larger disk"):
                 assert words in line
         assert not list(disk.iterdir())
 

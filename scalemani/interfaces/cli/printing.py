@@ -195,6 +195,7 @@ def plan_facts(plan: Plan, seconds: Mapping[str, float]) -> dict[str, Any]:
         "search": None if search is None else search.text,
         "dimensions": vars(plan.dimensions),
         "disk": plan.disk,
+        "projected_disk": plan.projected_disk,
         "free": plan.free_bytes,
         "stages": stages,
         "seconds": sum(known) if len(known) == len(stages) else None,
@@ -210,7 +211,8 @@ def show_plan(plan: Plan, seconds: Mapping[str, float]) -> None:
     refined = f"; {solver.text}" if solver is not None and not by_landmarks else ""
     say(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
-        f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
+        f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; "
+        f"about {format_bytes(plan.projected_disk)}, up to {format_bytes(plan.disk)} to write"
         f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}{refined}"
     )
     say(PLANNED.format("stage", "key", "missing", "memory", "disk", "at once", "seconds"))
