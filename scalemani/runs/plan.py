@@ -164,10 +164,12 @@ def check_projected(place: object, free: int | None, stages: Sequence["PlannedSt
 
 
 def total_bytes(uses: Iterable[Disk]) -> int:
-    """Return the bytes that stages take together: all that stays, and the most that any has while it runs."""
-    listed = list(uses)
-    staying = sum(sum(use.stored.values()) for use in listed)
-    return int(staying + max((sum(use.passing.values()) for use in listed), default=0))
+    """Return the most bytes that stages, in their order, take at a time: what stays of each, and what goes with one."""
+    staying, most = 0.0, 0.0
+    for use in uses:
+        staying += sum(use.stored.values())
+        most = max(most, staying + sum(use.passing.values()))
+    return int(most)
 
 
 def counted(groups: Mapping[str, StageGroup]) -> dict[str, Any]:

@@ -259,9 +259,14 @@ def note_expected(plan: Plan, target: WritableRun) -> None:
 
 
 def forget_damaged(plan: Plan, target: WritableRun) -> None:
-    """Remove the marks of all units that are not what was committed, so that they are computed anew."""
+    """Remove the marks of all units that are not what was committed, so that they are computed anew.
+
+    One stage alone looks at what it reads and has written: looking at all of a run takes as long as reading it.
+    """
+    only = None if plan.outline.origins or plan.outline.earlier is not None else target.only
+    looked_at = [one.stage.name for one in plan.stages] if only is None else [only, *plan.planned(only).stage.inputs]
     for planned in plan.stages:
-        if planned.group.path in target.checked:
+        if planned.group.path in target.checked or planned.stage.name not in looked_at:
             continue
         target.checked.add(planned.group.path)
         damaged = planned.group.damaged_units(target.executor.workers)

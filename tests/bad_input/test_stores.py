@@ -122,6 +122,21 @@ def test_a_chunk_that_is_not_what_was_written(scalemani, copied, points, tmp_pat
     assert scalemani("export", copied, tmp_path / "out.npy")[0] == 0
 
 
+def test_one_stage_alone_looks_at_what_it_reads_and_has_written(scalemani, copied, points):
+    of_embedding = next(copied.glob("stages/embedding/*/arrays/embedding/c/1/0"))
+    of_lists = next(copied.glob("stages/neighbors/*/arrays/round_*/indices/c/1/0"))
+    of_embedding.unlink()
+    status, _, errors = scalemani("stage", "affinities", points, copied, *SMALL)
+    assert (status, "damaged or lost" in errors) == (0, False)
+    status, _, errors = scalemani("stage", "embedding", points, copied, *SMALL)
+    assert (status, of_embedding.exists()) == (0, True)
+    assert "embedding: 1 damaged or lost, computed anew: ['block-000001']" in errors
+    of_lists.unlink()
+    status, _, errors = scalemani("stage", "affinities", points, copied, *SMALL)
+    assert "neighbors: 1 damaged or lost" in errors
+    assert (status, "not finished yet: run these stages first" in errors) == (2, True)
+
+
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "gone"])
 @pytest.mark.parametrize("name", ["scalemani.json", "plan.json", "dimensions.json", "inputs.json", "complete.json"])
 def test_a_description_that_is_not_what_was_written(scalemani, copied, finished, points, name, damage, one_error):

@@ -131,8 +131,10 @@ def test_a_bucket_has_no_end(bucket, roll):
     assert plan.disk > 10**6
 
 
-def test_what_passes_counts_once_and_what_stays_in_sum():
-    uses = {"one": Disk({"a": 100}, {"b": 50}), "two": Disk({"a": 30}, {"b": 60})}
+def test_what_passes_counts_with_what_stays_of_the_stages_before():
+    first, second = Disk({"a": 100}, {"b": 50}), Disk({"a": 30}, {"b": 60})
+    check_disk("here", 180, {"two": second, "one": first})  # 30 + 60, then 30 + 100 + 50
+    uses = {"one": first, "two": second}
     check_disk("here", 190, uses)
     check_disk("here", None, uses)
     with pytest.raises(DiskSpaceError, match=r"\(190 bytes\) to write below here .*\(189 bytes\) are free"):
