@@ -1,6 +1,7 @@
 """Progress of a run: its events, and the classes that show them as lines of a log or as bars."""
 
 import json
+import math
 import sys
 import threading
 import time
@@ -120,10 +121,24 @@ def duration_text(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON, in which NaN and infinities, which JSON has not, are null."""
+    return json.dumps(without_nan(value), indent=indent, allow_nan=False)
+
+
+def without_nan(value: Any) -> Any:
+    """Return a value with None for each number that is not finite."""
+    if isinstance(value, dict):
+        return {name: without_nan(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def json_line(event: str, message: str, **numbers: Any) -> str:
     """Return an event as a JSON object on one line: `time` (ISO 8601, UTC), `event`, `message` and its numbers."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return json.dumps({"time": now, "event": event, "message": message, **numbers})
+    return as_json({"time": now, "event": event, "message": message, **numbers})
 
 
 class Units(NamedTuple):

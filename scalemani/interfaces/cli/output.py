@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import io
 import itertools
-import json
 import os
 import shlex
 import sys
@@ -15,7 +14,7 @@ from typing import Any, TextIO, cast
 
 import typer
 
-from scalemani.engine.progress import json_line
+from scalemani.engine.progress import as_json, json_line
 from scalemani.errors import check_known, printable
 
 
@@ -25,8 +24,8 @@ def say(text: object, err: bool = False) -> None:
 
 
 def say_json(result: object) -> None:
-    """Print a result as JSON."""
-    say(json.dumps(result, indent=1))
+    """Print a result as JSON; what is not finite is null."""
+    say(as_json(result, indent=1))
 
 
 def quoted(word: str) -> str:

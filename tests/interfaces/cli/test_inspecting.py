@@ -11,7 +11,9 @@ import pytest
 import zarr
 
 from scalemani.config.params import Parameters
+from scalemani.engine.progress import json_line
 from scalemani.interfaces.cli.doctor import slow_here
+from scalemani.interfaces.cli.output import say_json
 
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=landmarks.n_landmarks=50", "--quiet")
 FOUND = {
@@ -113,3 +115,11 @@ def test_runs_lists_results_of_earlier_parameters_and_removes_them(scalemani, fo
     )
     assert status == 0
     assert "nothing to do: every stage is complete" in errors
+
+
+def test_what_is_not_finite_is_null_in_json(capsys):
+    say_json({"a": float("nan"), "b": [np.float64("inf"), {"c": (-np.inf, 1.5)}]})
+    printed = capsys.readouterr().out
+    assert json.loads(printed, parse_constant=pytest.fail) == {"a": None, "b": [None, {"c": [None, 1.5]}]}
+    line = json_line("progress", "a message", seconds=float("nan"))
+    assert json.loads(line, parse_constant=pytest.fail)["seconds"] is None
