@@ -93,7 +93,8 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
     # The driver has a share as well.
     shares, workers = (1 + len(processes), ", or the memory of the workers of a cluster") if several else (1, "")
-    smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
+    can_shrink = block_rows > TILE_ROWS and most > least - of_block
+    smaller = ", or start a new run with smaller blocks (--block-rows)" if can_shrink else ""
     raise MemoryBudgetError(
         f"stage {short[0]} needs up to {megabytes(least)} with one task at a time ({megabytes(PROCESS_BYTES)} for the "
         f"process, {megabytes(least - PROCESS_BYTES - of_block)} for what all tasks share, "

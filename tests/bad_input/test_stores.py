@@ -29,7 +29,7 @@ def test_a_graph_has_no_embedding(scalemani, points, tmp_path, one_error):
 def test_labels_with_a_header(scalemani, finished, points, tmp_path, one_error):
     (tmp_path / "labels.csv").write_text("label\n" + "1\n" * 2000)
     status, _, errors = scalemani("plot", finished, tmp_path / "out.png", "--labels", tmp_path / "labels.csv")
-    one_error(errors, ["2001 labels for 2000 points", "is the first a header?"])
+    one_error(errors, ["2001 labels for 2000 points", "is the first a header? Then name the column"])
     assert status == 2
 
 
@@ -187,3 +187,18 @@ def test_the_second_of_two_runs_is_told_at_once(scalemani, copied, points, one_e
     assert status == 2
     assert (run_store.TRIED_EVERY_SECONDS,) not in waits
     assert scalemani("embed", points, copied, *SMALL)[0] == 0  # what a dead owner left does not block
+
+
+def test_an_export_into_its_run_is_refused_before_the_run_is_opened(scalemani, tmp_path, one_error):
+    status, _, errors = scalemani("export", tmp_path / "nowhere", tmp_path / "nowhere" / "out.npy")
+    one_error(errors, ["nowhere or lies in it"])
+    assert status == 2
+
+
+def test_smaller_blocks_are_not_the_advice_where_a_process_alone_exceeds_the_budget(
+    scalemani, points, tmp_path, one_error
+):
+    status, _, errors = scalemani("plan", points, tmp_path / "run", "--memory=400MB", "--block-rows=2048")
+    one_error(errors, ["the budget is 400MB: raise --memory"])
+    assert "smaller blocks" not in errors
+    assert status == 2

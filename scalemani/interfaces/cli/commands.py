@@ -410,6 +410,7 @@ def export(
     from scalemani.runs.exporting import export_run
     from scalemani.runs.opened import open_run
 
+    refuse_output_in_input(out, run, *labels or ())
     opened = open_run(run)
     input_rows = export_run(opened, out, what, labels or (), neighbors, escape_formulas)
     if input_rows is not None:

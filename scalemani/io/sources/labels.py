@@ -383,8 +383,9 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8", "backslashreplace")  # no letter stands for several others
     if n_points is not None and len(values) != n_points:
+        header = "; is the first a header? Then name the column: file.csv::kind"
         raise DataError(
             f"{where} has {len(values)} {noun}s for {n_points} points: give one a point, in the points' order"
-            + ("; is the first a header?" if len(values) == n_points + 1 and values.dtype.kind == "U" else "")
+            + (header if len(values) == n_points + 1 and values.dtype.kind == "U" else "")
         )
     return values.view(Measured) if measured else with_categories(values, categories, colours)
