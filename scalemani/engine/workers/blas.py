@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from scalemani.kernels.machine.forks import new_lock
 
@@ -19,13 +19,14 @@ class BlasThreads:
         self._limits = contextlib.ExitStack()
         self._holders: list[int] = []
         self._modules = 0
+        self._loaded: ThreadpoolController | None = None
 
     @contextlib.contextmanager
     def hold_at_one(self) -> Iterator[None]:
         """Hold the libraries at one thread until the last of all holders has left: fits may run side by side."""
         holder = threading.get_ident()
         with self._lock:
-            self._limits.enter_context(threadpool_limits(1, user_api="blas"))  # libraries may have been loaded since
+            self._limits.enter_context(self._libraries().limit(limits=1, user_api="blas"))
             self._holders.append(holder)
         try:
             yield
@@ -40,13 +41,17 @@ class BlasThreads:
         self._holders = [holder for holder in self._holders if holder == threading.get_ident()]
 
     def set_to_one(self) -> None:
-        """Set the libraries to one thread for good, in a process of ours.
+        """Set the libraries to one thread for good, in a process of ours."""
+        self._libraries().limit(limits=1)
 
-        To look for the libraries takes as long as a small task: it is done again only once more modules were imported.
+    def _libraries(self) -> ThreadpoolController:
+        """Return the libraries that are loaded.
+
+        To look for them takes as long as a small task: it is done again only once more modules were imported.
         """
-        if len(sys.modules) != self._modules:
-            threadpool_limits(1)
-            self._modules = len(sys.modules)
+        if self._loaded is None or len(sys.modules) != self._modules:
+            self._modules, self._loaded = len(sys.modules), ThreadpoolController()
+        return self._loaded
 
 
 BLAS = BlasThreads()

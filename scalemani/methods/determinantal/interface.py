@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from scalemani.config.choices import Seed
 from scalemani.config.validation import check_count, check_seed
+from scalemani.engine.workers.blas import BLAS
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.functions.validation import SYMMETRY_TOLERANCE
 from scalemani.kernels.arrays.draws import generator
@@ -97,7 +97,7 @@ def determinantal_draw(
             f"exponent must be 1, or with n_drawn any finite number not below 0, got {exponent} with n_drawn={n_drawn}"
         )
     random = generator(check_seed(random_state), "determinantal draw")
-    with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
+    with BLAS.hold_at_one():  # the last bits of eigenvectors decide which rows are drawn
         spectrum = kernel_spectrum(matrix)
         if n_drawn is None:
             rows = draw_dpp(spectrum, random)

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from scalemani.config.params import Resolved
 from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.sizes import Sizes
+from scalemani.engine.workers.blas import BLAS
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -56,7 +56,7 @@ def determinantal(points: PointsByRow, choice: DeterminantalChoice) -> Selected:
 
     def draw(sigma: float) -> Draw:
         kernel = geodesic_kernel(table, sigma) if choice.geodesic else euclidean_kernel(table, sigma)
-        with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
+        with BLAS.hold_at_one():  # the last bits of eigenvectors decide which rows are drawn
             spectrum = kernel_spectrum(kernel)
             rank = len(spectrum.values)
             rows = draw_k_dpp(spectrum, min(choice.n_landmarks, rank), generator(choice.seed, "landmarks/dpp-exact"))
