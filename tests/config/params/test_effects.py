@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
+from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.engine.workers.executor import Executor
@@ -122,13 +123,17 @@ def rows_of(method: str, name: str) -> list[Row | Same | Refused]:
 
     What a row changes early is looked at in the first method whose route has the same stages up to there, and so is how
     parameters of stages up to the spectral embedding change it, which a descent begins with and clusters are made of;
-    of methods of one route all rows but those of the descent are those of the first.
+    of methods of one route all rows but those of the descent are those of the first. One code reads the parameters of
+    descents whatever their objective: a row is looked at in the first that it is so of, and in the first that goes by
+    momentum where nothing else is requested.
     """
     rows = [row for row in ROWS[name] if not row.methods or method in row.methods]
     before = METHODS[: METHODS.index(method)]
     stage, found = name.partition(".")[0], []
     if any(ROUTES[other] is ROUTES[method] for other in before) and stage not in ("layout", "landmark_embedding"):
         return []
+    alike = [other for other in before if differ_in_objectives(other, method)]
+    rows = [row for row in rows if not any(not row.methods or other in row.methods for other in alike)]
     for row in rows:
         changed = row.changes.partition(".")[0] if isinstance(row, Row) else ""
         early = {"graph": "neighbors", "affinities": "symmetric_affinities"}.get(changed, changed)
@@ -138,6 +143,12 @@ def rows_of(method: str, name: str) -> list[Row | Same | Refused]:
         ):
             found.append(row)
     return found
+
+
+def differ_in_objectives(one: str, other: str) -> bool:
+    """Return whether two methods are one descent but for the objective: the same code reads their parameters."""
+    descents = one in OBJECTIVES and other in OBJECTIVES
+    return descents and ROUTES[one] is ROUTES[other] and OBJECTIVES[one].direction == OBJECTIVES[other].direction
 
 
 def spectral(method: str) -> tuple:
