@@ -12,7 +12,7 @@ have to be equal. Both commands end with status 1 where something is amiss.
 Few points take minutes; under little more than the least budget that the plan accepts, the points of the search are
 mapped from a file and next to nothing is cached.
 
-    limits.py budget WORK_FOLDER --points 80000 --features 300 --limit 800000000 --repeats 20
+    limits.py budget WORK_FOLDER --points 80000 --features 300 --limit 600000000 --repeats 20
 """
 
 import argparse

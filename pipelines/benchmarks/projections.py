@@ -19,7 +19,7 @@ import numpy as np
 from measuring import settings, show
 
 from scalemani.datasets import generator, write
-from scalemani.engine.memory_model import PROCESS_BYTES
+from scalemani.engine.memory_model import process_bytes
 from scalemani.engine.progress import Progress
 from scalemani.interfaces.cli.options import Options
 from scalemani.runs.opened import open_run
@@ -63,7 +63,7 @@ def rows_of(features: int, options: Options) -> list[dict[str, Any]]:
     subprocess.run([sys.executable, "-m", "scalemani", *words, *settings_of(options)], check=True, stdout=sys.stderr)
     finished, rows = open_run(options.run), []
     for name, record in finished.records().items():
-        own = record["projected_memory"] - PROCESS_BYTES, record["peak_memory"] - record["memory_before"]
+        own = record["projected_memory"] - process_bytes(), record["peak_memory"] - record["memory_before"]
         written, said = on_disk(Path(finished.group(name).objects.root)), sum(plan.planned(name).disk.stored.values())
         rows.append(
             {

@@ -29,7 +29,7 @@ from scalemani.config.units import format_bytes
 from scalemani.descents.parts import parts_of
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.engine.memory_model import PROCESS_BYTES
+from scalemani.engine.memory_model import process_bytes
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
@@ -204,7 +204,7 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     params = outline.params
     sizes = Sizes(outline.survey.dimensions, params, None, outline.survey.side.weights is not None)
     # Arrays with a row for each point are mapped files where memory has no room for them.
-    needed = PROCESS_BYTES + STAGES[STAGE].memory(sizes).with_cache(0, in_memory=False).total()
+    needed = process_bytes() + STAGES[STAGE].memory(sizes).with_cache(0, in_memory=False).total()
     # Landmarks are points, a descent holds W on the driver in any case, and pieces are solved one by one.
     separate = params.components.disconnected == "separate"
     no_landmarks = bool(params.precomputed_input) or compares_rows(params.points.metric)

@@ -8,7 +8,7 @@ from scalemani.config.params import Resolved
 from scalemani.config.stages import Stage
 from scalemani.config.units import format_bytes
 from scalemani.engine.context import DIMENSIONS
-from scalemani.engine.memory_model import OF_PROCESS, PROCESS_BYTES, Budget, Disk, Memory
+from scalemani.engine.memory_model import Budget, Disk, Memory, of_process, process_bytes
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
@@ -62,7 +62,7 @@ def fit(memory: Memory, processes: Sequence[Budget], n_blocks: int) -> Fit:
     The cache is what the smallest process that can hold a task has to spare.
     """
     blocks = max(n_blocks, 1)
-    held = Memory(OF_PROCESS) + memory
+    held = Memory(of_process()) + memory
     without = held.with_cache(0)
     in_memory = all(process.fit(without) >= min(process.threads, blocks) for process in processes)
     if not in_memory:
@@ -90,14 +90,15 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
     largest, several = max(fits[short[0]].memory.by_step.values(), key=Memory.total), len(processes) > 1
     least, most = largest.total(), max(process.memory or 0 for process in processes)
     of_block = int(sum(largest.task.values()))
+    process = ", ".join(f"{megabytes(int(n_bytes))} for {name}" for name, n_bytes in of_process().items())
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
     # The driver has a share as well.
     shares, workers = (1 + len(processes), ", or the memory of the workers of a cluster") if several else (1, "")
     can_shrink = block_rows > TILE_ROWS and most > least - of_block
     smaller = ", or start a new run with smaller blocks (--block-rows)" if can_shrink else ""
     raise MemoryBudgetError(
-        f"stage {short[0]} needs up to {megabytes(least)} with one task at a time ({megabytes(PROCESS_BYTES)} for the "
-        f"process, {megabytes(least - PROCESS_BYTES - of_block)} for what all tasks share, "
+        f"stage {short[0]} needs up to {megabytes(least)} with one task at a time ({process}, "
+        f"{megabytes(least - process_bytes() - of_block)} for what all tasks share, "
         f"{megabytes(of_block)} for a block of {block_rows} rows){others}; the budget"
         f"{' of a process' if several else ''} is {megabytes(most)}: raise --memory to "
         f"{megabytes(least * shares)}, which does for all stages{workers}{smaller}"

@@ -74,7 +74,7 @@ def test_without_settings_and_of_settings_that_were_passed_names_stay():
             DisconnectedGraphError,
             "raise n_neighbors or perplexity, or set disconnected='connect'",
         ),
-        (lambda: sm.TSNE(memory="300MB").fit(POINTS), MemoryBudgetError, "raise memory to"),
+        (lambda: sm.TSNE(memory="100MB").fit(POINTS), MemoryBudgetError, "raise memory to"),
         (lambda: sm.knn_graph(POINTS, recall=2), ConfigError, "recall must be"),
         (lambda: sm.knn_graph(POINTS, 60), DataError, "or a smaller n_neighbors"),
         (lambda: sm.KNeighborsTransformer(0).fit(POINTS), ConfigError, "n_neighbors must be >= 1"),

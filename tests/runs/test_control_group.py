@@ -51,7 +51,7 @@ LEAST_RATIOS = {"knn-graph": 1.7, "laplacian-eigenmaps": 1.4}
 
 def test_a_run_without_a_budget_finishes_within_its_own_group(group, disk):
     """The group has little more than stages need at least."""
-    points, limit = disk / "points.npy", 960
+    points, limit = disk / "points.npy", 780
     np.save(points, np.random.default_rng(0).normal(size=(300_000, 3)).astype(np.float32))
     (group / "memory.limit_in_bytes").write_text(str(limit * 2**20))
     join = f'echo $$ > {group}/cgroup.procs && exec "$@"'

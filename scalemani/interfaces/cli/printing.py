@@ -8,7 +8,7 @@ import numpy as np
 
 from scalemani.config.stages import REFINE
 from scalemani.config.units import format_bytes
-from scalemani.engine.memory_model import OF_PROCESS, Memory
+from scalemani.engine.memory_model import Memory, of_process
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say, say_json
 from scalemani.interfaces.functions.measures import knn_accuracy
@@ -232,7 +232,7 @@ def show_needs(plan: Plan, name: str) -> None:
     tasks, used = planned.fit.in_one_process, planned.fit
     where, cache = "memory" if used.in_memory else "files", format_bytes(used.cache)
     say(f"memory of {name}")
-    for term in (Memory(OF_PROCESS) + planned.held).listed():
+    for term in (Memory(of_process()) + planned.held).listed():
         say(TERM.format(*term))
     say(f"with {tasks} tasks at once in a process, a cache of {cache}, and what may be in a file in {where}:")
     for step, held in used.memory.by_step.items():

@@ -12,7 +12,7 @@ from scalemani.engine.context import StageContext
 from scalemani.engine.memory import files
 from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.memory_model import PROCESS_BYTES, Budget, Memory
+from scalemani.engine.memory_model import Budget, Memory, process_bytes
 from scalemani.engine.task import Dimensions, StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError, StoreError
@@ -87,7 +87,7 @@ def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_w
         assert chosen.in_memory == (budget == 4_000_000_000)
         totals.append(chosen.memory.total(chosen.at_once))
         assert budget - 10**8 < totals[-1] <= budget
-    short = [Budget(2, PROCESS_BYTES + 10**7 + 10**8 - 1)]
+    short = [Budget(2, process_bytes() + 10**7 + 10**8 - 1)]
     with pytest.raises(MemoryBudgetError, match="with one task at a time"):
         check_memory({"neighbors": fit(memory, short, dimensions.n_blocks)}, short, dimensions.block_rows)
 

@@ -141,7 +141,7 @@ def test_a_stage_before_its_inputs_is_refused(scalemani, folder, tmp_path):
 
 
 def test_a_plan_that_does_not_fit_is_shown_before_it_is_refused(scalemani, folder, tmp_path):
-    status, output, errors = scalemani("plan", folder / "roll.npy", tmp_path / "run", *SMALL, "--memory", "300MB")
+    status, output, errors = scalemani("plan", folder / "roll.npy", tmp_path / "run", *SMALL, "--memory", "100MB")
     assert status == 2
     assert "symmetric_affinities" in output
     assert "raise --memory to" in errors

@@ -500,6 +500,10 @@ from scalemani.kernels.machine.code_cache import installed_code
 hits, misses = (sum(counts.values()) for counts in (kernel.stats.cache_hits, kernel.stats.cache_misses))
 raise SystemExit(print(json.dumps([installed_code().level or installed_code().unused, hits, misses])))
 """
+BASE = """
+from scalemani.engine.memory_model import process_bytes
+raise SystemExit(print(process_bytes()))
+"""
 runs_v3 = pytest.mark.skipif(
     not all(binding.get_host_cpu_features().get(feature[1:]) for feature in LEVELS[V3].split(",")),
     reason="this processor cannot run code of x86-64-v3",
@@ -537,6 +541,11 @@ def test_code_of_a_wheel_is_loaded_and_nothing_is_written(wheel, cache):
     assert {path: path.stat().st_mtime_ns for path in wheel.rglob("*")} == before
     assert not cache.exists()
     assert used(wheel, cache, NUMBA_CPU_NAME=V3, NUMBA_CPU_FEATURES=LEVELS[V3]) == [V3, 1, 0]
+
+
+@runs_v3
+def test_a_plan_reserves_memory_for_a_compiler_only_where_no_wheel_brings_the_code(wheel, cache):
+    assert run(BASE, wheel.parent, SCALEMANI_CACHE=cache) < run(BASE, SCALEMANI_CACHE=cache)
 
 
 @runs_v3

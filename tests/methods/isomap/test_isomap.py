@@ -151,7 +151,7 @@ def test_landmarks_off_the_data_and_budgets_below_the_graph_are_refused(swiss):
     with pytest.raises(ConfigError, match=r"landmarks that are points, and landmarks='gp' puts them elsewhere"):
         sm.LandmarkIsomap(2, n_landmarks=50, landmarks="gp").fit(swiss[0])
     with pytest.raises(MemoryBudgetError, match="stage geodesics needs"):
-        sm.LandmarkIsomap(2, n_landmarks=50, n_neighbors=1400, memory=690_000_000).fit(swiss[0])
+        sm.LandmarkIsomap(2, n_landmarks=50, n_neighbors=1400, memory=260_000_000).fit(swiss[0])
 
 
 def test_on_the_command_line(swiss, tmp_path, scalemani):

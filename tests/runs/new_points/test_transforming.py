@@ -208,7 +208,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(runs, new, tmp_pat
     bad[1500, 1] = np.nan
     out = tmp_path / "out.npy"
     for points, how, kind, words in (
-        (new, {"memory": "300MB"}, MemoryBudgetError, "stage placement needs"),
+        (new, {"memory": "100MB"}, MemoryBudgetError, "stage placement needs"),
         (bad, {}, DataError, "NaN"),
         (np.zeros((5, 7)), {}, DataError, "7 features"),
     ):
