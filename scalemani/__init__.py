@@ -65,6 +65,7 @@ if TYPE_CHECKING:  # "as" says that a name is public
     from scalemani.methods.isomap.interface import CombinedIsomap as CombinedIsomap
     from scalemani.methods.isomap.interface import LandmarkIsomap as LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA as LandmarkKernelLDA
+    from scalemani.methods.kernel_pca.interface import KernelFunctionPCA as KernelFunctionPCA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA as LandmarkKernelPCA
     from scalemani.methods.landmark_graph.interface import continue_eigenvectors as continue_eigenvectors
     from scalemani.methods.lda.interface import LandmarkLDA as LandmarkLDA

@@ -1,4 +1,4 @@
-"""Metrics that users write: a function of two rows, by the name of the module or file that has it, and by a digest.
+"""Functions of two rows that users write, by the name of the module or file that has them, and by a digest.
 
 The name is `module:function` or `path.py::function`. Every process that compares rows loads the function by it, and the
 stored name ends in `#` and a digest of all that the function computes by: a run whose function has changed since is
@@ -34,8 +34,8 @@ def name_of_function(function: Any) -> str:
     name, file = plain.__qualname__, plain.__code__.co_filename
     if "<" in name or not (plain.__module__ != "__main__" or os.path.isfile(file)):
         raise ConfigError(
-            f"metric={name} has no name by which workers and later runs can load it: write it at the top level of a "
-            "module or a file, and give the function, or its name as module:function or path.py::function"
+            f"{name} has no name by which workers and later runs can load it: write it at the top level of a module or "
+            "a file, and give the function, or its name as module:function or path.py::function"
         )
     module = sys.modules.get(plain.__module__)
     if plain.__module__ == "__main__" or getattr(module, name, None) is not function:
@@ -47,7 +47,7 @@ def plain_function(function: Any) -> Any:
     """Return the Python function of one that may be compiled; raise ConfigError for what is none."""
     plain = getattr(function, "py_func", function)
     if not hasattr(plain, "__code__"):
-        raise ConfigError(f"metric takes a name, or a function of two rows that numba compiles, got {function!r}")
+        raise ConfigError(f"a name, or a function of two rows that numba compiles, is expected, got {function!r}")
     return plain
 
 
@@ -57,8 +57,8 @@ def with_digest(metric: str) -> str:
     digest = digest_of(load_function(bare))
     if expected and digest != expected:
         raise ConfigError(
-            f"metric={bare} is another function than that of the run, or reads other values: restore it, or start a "
-            "run of its own"
+            f"{bare} is another function than that of the run, or reads other values: restore it, or start a run of "
+            "its own"
         )
     return f"{bare}{DIGEST}{digest}"
 
@@ -79,8 +79,8 @@ def load_function(metric: str) -> Any:
         return getattr(module, name)
     except (ImportError, OSError, AttributeError, SyntaxError) as error:
         raise ConfigError(
-            f"metric={bare} cannot be loaded ({error}): name a function as module:function or path.py::function, which "
-            "all workers can import"
+            f"{bare} cannot be loaded ({error}): name a function as module:function or path.py::function, which all "
+            "workers can import"
         ) from error
 
 
@@ -178,7 +178,7 @@ def parts_of_value(what: str, value: Any, seen: set[Any]) -> Iterator[str]:
         known, described = False, ""
     if not known:
         raise ConfigError(
-            f"metric: {what}, a {type(value).__name__} whose content has no digest: let it read numbers, tuples, "
+            f"{what}, a {type(value).__name__} whose content has no digest: let the function read numbers, tuples, "
             "arrays and functions"
         )
     yield described

@@ -20,7 +20,7 @@ METHODS_PACKAGE = "scalemani.methods"
 # The folder of each method, and the public names in its `interface`.
 METHODS: dict[str, tuple[str, ...]] = {
     "pca": ("LandmarkPCA",),
-    "kernel_pca": ("LandmarkKernelPCA",),
+    "kernel_pca": ("KernelFunctionPCA", "LandmarkKernelPCA"),
     "kernel_lda": ("LandmarkKernelLDA",),
     "lle": ("LandmarkLLE",),
     "isomap": ("CombinedIsomap", "LandmarkIsomap"),

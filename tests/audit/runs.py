@@ -223,6 +223,7 @@ RUNS: dict[str, Make] = {
     "lda": fit(sm.LandmarkLDA(2, n_landmarks=150), y=labels),
     "lda-few": fit(sm.LandmarkLDA(2, n_landmarks=8), y=labels),
     "kernel-pca": fit(sm.LandmarkKernelPCA(2, n_landmarks=150)),
+    "kernel-function-pca": fit(sm.KernelFunctionPCA(2, n_landmarks=60)),
     "kernel-lda": fit(sm.LandmarkKernelLDA(2, n_landmarks=150), y=labels),
     "pca-limited": fit(sm.LandmarkPCA(2, n_landmarks=150, settings={"landmark_weights.tolerance": 0.9})),
     "lle": fit(sm.LandmarkLLE(2, n_landmarks=150, n_neighbors=20)),

@@ -840,6 +840,11 @@ def landmarks_scaled_otherwise(run: Forged) -> None:
     run.change("isomap", "vectors", lambda vectors: vectors @ turn(3.0, vectors.shape[1]))
 
 
+@of("kernel-function-pca")
+def scores_of_another_kernel(run: Forged) -> None:
+    run.change("function_components", "ritz_means", lambda means: means + 0.1 * means.max())
+
+
 @of("combined-isomap")
 def coordinates_of_another_length(run: Forged) -> None:
     run.change("combined_isomap", "eigenvalues", lambda values: 1.1 * values)

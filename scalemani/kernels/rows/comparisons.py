@@ -160,8 +160,7 @@ def compiled_function(metric: str) -> Any:
         lines = (line for line in str(error).splitlines() if line.strip() and not line.startswith(AROUND_REASONS))
         reason = next(lines, type(error).__name__)
         raise ConfigError(
-            f"metric={metric} is no function of two rows (D,) float64 that numba compiles and that returns a number: "
-            f"{reason}"
+            f"{metric} is no function of two rows (D,) float64 that numba compiles and that returns a number: {reason}"
         ) from error
     return dispatcher
 

@@ -1,10 +1,24 @@
-"""Principal components for a sparse kernel K = I + W, of points that are combinations of landmarks."""
+"""Principal components of kernels, of points that are combinations of landmarks: sparse ones, or between all points."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute
-from scalemani.config.stages import KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, REDUCED, Key, Stage
+from scalemani.config.methods import (
+    ArgumentExtension,
+    CheckExtension,
+    MeaningsExtension,
+    MethodRoute,
+    TableExtension,
+)
+from scalemani.config.stages import (
+    KERNEL_ROUTE,
+    LANDMARK_WEIGHTS,
+    LANDMARKS,
+    LINEAR_ROUTE,
+    REDUCED,
+    Key,
+    Stage,
+)
 
 if TYPE_CHECKING:
     from scalemani.audit.verifying import Check
@@ -16,6 +30,12 @@ KERNEL_COMPONENTS = Stage(
     package=__name__,
     key=Key(version=3, parameters_of=("landmark_embedding",), without=("symmetric_affinities",)),
 )
+FUNCTION_COMPONENTS = Stage(
+    "function_components",
+    ("points", "landmarks", "landmark_weights"),
+    package=__name__,
+    key=Key(parameters_of=("landmark_embedding",)),
+)
 ROUTE = (
     *KERNEL_ROUTE,
     LANDMARKS,
@@ -23,6 +43,7 @@ ROUTE = (
     replace(REDUCED, solvers=()),
     KERNEL_COMPONENTS,
 )
+FUNCTION_ROUTE = (*LINEAR_ROUTE, FUNCTION_COMPONENTS)
 
 
 def meanings() -> "Meanings":
@@ -39,8 +60,27 @@ def check() -> "Check":
     return check_of_kernel
 
 
+def table() -> type:
+    """Return the parameters of a kernel between all points."""
+    from scalemani.methods.kernel_pca.parameters import FunctionComponentsParams
+
+    return FunctionComponentsParams
+
+
+def function_check() -> "Check":
+    """Return the check of an audit, of a kernel between all points."""
+    from scalemani.methods.kernel_pca.audit import check_of_function
+
+    return check_of_function
+
+
 EXTENSIONS = (
     MethodRoute("kernel-pca", ROUTE),
     MeaningsExtension(KERNEL_COMPONENTS.name, meanings),
     CheckExtension(KERNEL_COMPONENTS.name, check),
+    MethodRoute("kernel-function-pca", FUNCTION_ROUTE),
+    TableExtension(FUNCTION_COMPONENTS.name, table),
+    ArgumentExtension("kernel", "function_components.kernel"),
+    MeaningsExtension(FUNCTION_COMPONENTS.name, meanings),
+    CheckExtension(FUNCTION_COMPONENTS.name, function_check),
 )

@@ -19,6 +19,7 @@ from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.routes import ROUTES, WITHOUT_POINTS, goes_by_distances, takes_kernel
 from scalemani.errors import ScalemaniError
 from scalemani.kernels.repulsion.convolution import MESH_KERNELS
+from scalemani.methods.kernel_pca.parameters import as_kernel
 from scalemani.methods.pair_weights.parameters import named_by_content
 
 MOVED = 1e-4  # of the largest number of a result; what is computed anew in another order moves by less
@@ -76,6 +77,14 @@ def stored_pairs(n_points: int = 180) -> str:
     np.save(written := path.with_suffix(f".{os.getpid()}.npy"), weights + weights.T)
     written.replace(path)
     return named_by_content(str(path))
+
+
+def squared_product(one: np.ndarray, other: np.ndarray) -> float:
+    """Return (x y)^2, a kernel."""
+    total = 0.0
+    for d in range(one.size):
+        total += one[d] * other[d]
+    return total * total
 
 
 def points_of_each_kind() -> dict[str, np.ndarray]:
@@ -182,6 +191,7 @@ STILL = MOMENTUM | {  # a map that moves little until it is doubled
 PLAIN_START = np.random.default_rng(1).normal(size=(180, 2))
 START = {"layout.init": PLAIN_START}
 PAIRS = stored_pairs()
+KERNEL = as_kernel(f"{__name__}:squared_product")
 PULLED = {"layout.global_weight": 5.0}
 # Methods of which a row is so.
 SUMMED = tuple(method for method, row in OBJECTIVES.items() if row.combine == "sum")
@@ -306,6 +316,8 @@ ROWS: dict[str, Rows] = {
     "embedding.max_passes": (Row(0, {"embedding.residual": 1e-8}, least=1e-9),),
     "diffusion_coordinates.time": (Row(2.0),),
     "kernel_discriminants.ridge": (Row(0.5),),
+    "function_components.kernel": (Row(KERNEL), Refused("rbf", "must be gaussian, or a function")),
+    "function_components.sigma": (Row(2.0),),
     "local_reconstruction.reg": (Row(0.5),),
     "clustering.n_clusters": (Row(3, changes="labels"),),
     "clustering.n_columns": (Row(2, changes="labels"),),

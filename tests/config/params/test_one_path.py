@@ -12,6 +12,7 @@ ESTIMATORS = {
     "diffusion-maps": sm.DiffusionMaps,
     "pca": sm.LandmarkPCA,
     "kernel-pca": sm.LandmarkKernelPCA,
+    "kernel-function-pca": sm.KernelFunctionPCA,
     "locally-linear-embedding": sm.LandmarkLLE,
     "isomap": sm.LandmarkIsomap,
     "combined-isomap": sm.CombinedIsomap,

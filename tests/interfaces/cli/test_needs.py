@@ -19,7 +19,7 @@ VALUES = {
     "embedding": {"solver": "lll+refine"},
 }
 METHODS = ["laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "t-sne", "knn-graph"]
-METHODS += ["locally-linear-embedding", "isomap", "combined-isomap"]
+METHODS += ["locally-linear-embedding", "isomap", "combined-isomap", "kernel-function-pca"]
 
 
 def planned(points, folder, method, **resources) -> Plan:

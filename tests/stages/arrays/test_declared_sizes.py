@@ -25,7 +25,7 @@ SCALARS_AND_BOUNDS = 512  # bytes of what no list names: a scale, eigenvalues, w
 FIXED = {
     *("points", "partition", "work_points", "affinities", "graph", "weights", "classes"),
     *("landmarks", "landmark_weights", "landmark_embedding", "landmark_graph", "embedding", "layout", "doubt"),
-    *("local_reconstruction", "geodesics", "isomap", "landmark_covariances"),
+    *("local_reconstruction", "geodesics", "isomap", "landmark_covariances", "function_components"),
     *("diffusion_coordinates", "principal_components", "kernel_components", "discriminants", "kernel_discriminants"),
 }
 # Stages that list how many entries there are at most. A row of each array is as long as they say.
