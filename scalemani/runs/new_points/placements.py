@@ -494,7 +494,8 @@ def refusal_of(run: Run) -> str:
     """Return why no new points can be placed in a run; "" where they can."""
     if run.metric == PRECOMPUTED:
         return NEEDS_POINTS
-    if run.certificates.get(StoredLayout.STAGE, {}).get("repulsion") == GIVEN_PAIRS:
+    # Certificates are read from every stage: only where one of them may say so.
+    if StoredLayout.STAGE in run.keys and run.certificates.get(StoredLayout.STAGE, {}).get("repulsion") == GIVEN_PAIRS:
         return "new points have no weights of pairs: embed them with the others, or without these"
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
     in_pieces = by_coordinates and run.stored(StoredEmbedding).in_pieces
