@@ -47,7 +47,7 @@ def plain_function(function: Any) -> Any:
     """Return the Python function of one that may be compiled; raise ConfigError for what is none."""
     plain = getattr(function, "py_func", function)
     if not hasattr(plain, "__code__"):
-        raise ConfigError(f"a name, or a function of two rows that numba compiles, is expected, got {function!r}")
+        raise ConfigError(f"it takes a name, or a function of two rows that numba compiles, got {function!r}")
     return plain
 
 
