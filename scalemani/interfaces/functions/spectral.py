@@ -90,7 +90,8 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     ----------
     distances : (n, k) array-like of real numbers, distances (not squared) to the k >= 2 nearest neighbours, ascending,
         self excluded; squared in float64. Rows may be data points or queries. With a column of zeros before them the
-        first column of the values is that of a point to itself, and with N - 1 others nothing is left out
+        first column of the values is that of a point to itself, and with N - 1 others nothing is left out. Of distances
+        ** (p / 2) affinities are those of the kernel exp(-(d / sigma)^p), such as Laplace's, p = 1
     perplexity : K, the effective number of neighbours, 1 < K < k. The papers use k = 3 K to 5 K
     solver : "halley", "newton", "euler", "bisection", "brent" or "ridder"; all find the same root
     order : what each point starts from: "density", "bounds", "mst", "path" (these two need `indices`), "raster",

@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
+import scipy.stats
 
 import scalemani.interfaces.functions.spectral as door
 from scalemani.errors import ConfigError, DataError
@@ -26,6 +29,24 @@ def test_every_float_reaches_the_perplexity(dtype):
     achieved = np.exp(-(found.values * np.log(found.values)).sum(axis=1))
     assert np.max(np.abs(achieved / 10.0 - 1.0)) < 1.1e-10
     assert found.values.dtype == found.beta.dtype == np.float64
+
+
+@pytest.mark.parametrize("p", [1.0, 3.0])
+def test_powers_of_distances_have_the_affinities_of_other_exponentials(p):
+    """Of exp(-(d / sigma)^p), where SciPy finds the root of the entropy."""
+    distances = np.sort(np.random.default_rng(5).gamma(4.0, size=(12, 30)), axis=1)
+    found = door.entropic_affinities(distances ** (p / 2), 8.0)
+
+    def shares(log_beta, row):
+        return scipy.special.softmax(-np.exp(log_beta) * row**p)
+
+    def missed(log_beta, row):
+        return scipy.stats.entropy(shares(log_beta, row)) - np.log(8.0)
+
+    for row, beta, values in zip(distances, found.beta, found.values, strict=True):
+        root = scipy.optimize.brentq(missed, -20.0, 5.0, args=(row,), xtol=1e-13)
+        np.testing.assert_allclose(np.log(beta), root, atol=1e-8)
+        np.testing.assert_allclose(values, shares(root, row), atol=1e-9)
 
 
 def test_duplicates_and_simplices_are_counted_not_refused():
