@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scalemani.errors import ConfigError, check_known, refuse_output_in_input
+from scalemani.errors import ConfigError, check_known, refuse_output_in_input, warn
 from scalemani.interfaces.cli import local, tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
@@ -167,6 +167,8 @@ def plan(
     if graph is not None:
         check_graph_file(graph)
     source, executor = options.source(params), options.executor(Progress())
+    if source.remark:
+        warn(source.remark)
     there = RunStore(options.run).is_marked
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)

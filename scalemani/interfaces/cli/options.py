@@ -170,8 +170,8 @@ class Options(Resources):
         typer.Option(
             help="the class of each point: .npy, .npz::member, text, a column of a table as in about.parquet::kind, or "
             "the folder of another run: its clusters. `embed` says how often a point and its nearest neighbour in the "
-            "embedding agree; lda learns from them, and so does a map with --set "
-            "symmetric_affinities.target_weight=0.5; no other embedding depends on them"
+            "embedding agree; lda learns from them, and so does a map with "
+            "symmetric_affinities.target_weight above 0; no other embedding depends on them"
         ),
     ] = None
     weights: Annotated[

@@ -152,6 +152,8 @@ def show_reading(reading: Reading, certificates: dict[str, Any], as_json: bool) 
         for one in classes[:MOST_LISTED]:
             shares = one.believable, one.preserved, one.could_move, one.mixed, one.by_chance
             say(f"{one.name[:19]:<20}{one.points:>10,}" + "".join(f"{percent(share):>12}" for share in shares))
+        if len(classes) > MOST_LISTED:
+            say(f"and {len(classes) - MOST_LISTED} smaller classes, which --json lists")
         for pair in reading.exchanges[name][:MOST_LISTED]:
             moving = f"{pair.points} point{'s' * (pair.points > 1)} could move"
             say(f"{moving} between {pair.one} and {pair.other}, of {pair.of_points}")

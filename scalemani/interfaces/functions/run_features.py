@@ -8,6 +8,7 @@ import numpy as np
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions.validation import check_labels, labelled_points
 from scalemani.io.figures import bar_figure
+from scalemani.io.sources.base import natural_order
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.runs.clusters import clusters_of, labels_or_clusters
@@ -29,7 +30,7 @@ class Features(NamedTuple):
 
     Attributes
     ----------
-    groups : (G,) their names, sorted
+    groups : (G,) their names in natural order: 2 before 10
     names : (D,) those of the columns, numbers from 1 where they have none
     influence : (G, D) `slope` times the size of `difference`: how far the map moves for it, in units of the map
     slope : (G, D) the root of the mean squared length of dy / dx over the points of a group
@@ -64,12 +65,15 @@ class Features(NamedTuple):
     def picture(self, path: str | Path, top: int = 20) -> Path:
         """Draw the influence of the `top` features of each group as bars into a .png, .svg or .pdf; return its path.
 
+        The sign next to a feature is that of the difference: + where the group has more of it than the others, - less.
+
         Raises ConfigError for more than 60 groups, another suffix,
         and where matplotlib is not installed.
         """
         bars: dict[str, dict[str, float]] = {group: {} for group in self.groups}
         for row in self.table(top):
-            bars[row["group"]][row["feature"]] = row["influence"]
+            sign = "" if len(self.groups) == 1 else " +" if row["difference"] > 0 else " -"
+            bars[row["group"]][f"{row['feature']}{sign}"] = row["influence"]
         bar_figure(bars, path, "influence")
         return Path(path)
 
@@ -117,6 +121,9 @@ def named_groups(run: Run, groups: Any) -> tuple[tuple[str, ...], np.ndarray]:
     classes = check_labels(run.of_points(values), "groups", run.dimensions.n_points)
     labelled = labelled_points(classes)
     kinds, codes = np.unique(np.asarray(classes)[labelled], return_inverse=True)
+    if kinds.dtype.kind not in "bfiu":
+        order = sorted(range(len(kinds)), key=lambda kind: natural_order(str(kinds[kind])))
+        kinds, codes = kinds[order], np.argsort(order)[codes]
     of_points = np.full(len(classes), -1)
     of_points[labelled] = codes
     if StoredWorkPoints.STAGE in run.keys:

@@ -205,8 +205,10 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str, in
     kinds = {name: schema.field(name).type for name in names}
     others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
     if others:
-        no_numbers = ",".join(f"{EXCLUDE}{name}" for name, kind in kinds.items() if not is_number(kind))
-        how = "" if in_memory else f", as in '{where}::{no_numbers}', or choose columns as in FILE::x,y,z or FILE::x*"
+        no_numbers = [name for name, kind in kinds.items() if not is_number(kind)]
+        signed = ",".join(f"{EXCLUDE}{name}" for name in no_numbers)
+        how = f", with --exclude {','.join(no_numbers)} or as '{where}::{signed}', or choose columns as in FILE::x,y,z"
+        how = "" if in_memory else how
         raise DataError(f"{where} has columns that are no numbers: {', '.join(others[:5])}; leave these out{how}")
     dtype = np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64)
     return PointColumns(names, dtype, len(names))
@@ -413,8 +415,8 @@ class TableFiles(Table):
         super().__init__(kinds[0], self.starts[-1], self._read_from(0, None), str(path))
         if classes := self._whole_columns(files[0]):
             self.remark = (
-                f"{', '.join(classes[:5])} of {path} become coordinates next to measured columns, and have few "
-                f"different whole numbers: if they are classes, leave them out, as in {path}::{EXCLUDE}{classes[0]}"
+                f"{path} has few different whole numbers in {', '.join(classes[:5])}, next to measured columns: they are "
+                f"coordinates; classes should not be, leave them out with --exclude or as {path}::{EXCLUDE}{classes[0]}"
             )
 
     def _whole_columns(self, file: Place) -> list[str]:

@@ -14,6 +14,8 @@ from scalemani.config.params import Parameters
 from scalemani.engine.progress import json_line
 from scalemani.interfaces.cli.doctor import slow_here
 from scalemani.interfaces.cli.output import say_json
+from scalemani.interfaces.cli.printing import show_reading
+from scalemani.interfaces.report.reading import ClassReading, Reading
 
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=landmarks.n_landmarks=50", "--quiet")
 FOUND = {
@@ -123,3 +125,10 @@ def test_what_is_not_finite_is_null_in_json(capsys):
     assert json.loads(printed, parse_constant=pytest.fail) == {"a": None, "b": [None, {"c": [None, 1.5]}]}
     line = json_line("progress", "a message", seconds=float("nan"))
     assert json.loads(line, parse_constant=pytest.fail)["seconds"] is None
+
+
+def test_a_table_of_classes_says_how_many_it_leaves_out(capsys):
+    classes = tuple(ClassReading(f"kind{n}", 20 - n, 0.9, 0.3, 0.0, 0.2, 0.9) for n in range(12))
+    for shown, told in ((classes, True), (classes[:10], False)):
+        show_reading(Reading((), {"kind": ()}, {"kind": shown}), {}, as_json=False)
+        assert ("and 2 smaller classes, which --json lists" in capsys.readouterr().out) is told

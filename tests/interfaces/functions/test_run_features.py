@@ -62,10 +62,21 @@ def test_a_picture_has_a_panel_a_group_and_a_bar_a_feature_longest_first(folder,
     assert (status, said.splitlines()[-1]) == (0, f"written: {picture}")
     told = re.findall("<!-- (.*?) -->", picture.read_text())
     table = sm.open_run(folder).features(groups).table(3)
-    assert [name for name in told if name in {row["feature"] for row in table}] == [row["feature"] for row in table]
+    signed = [f"{row['feature']} {'+' if row['difference'] > 0 else '-'}" for row in table]
+    assert [name for name in told if name in signed] == signed
+    assert any(name.endswith("+") for name in signed)
     assert [name for name in told if name in ("in", "out")] == ["in", "out"]
     status, _, errors = scalemani("features", folder, "--picture", folder.parent / "features.txt")
     assert (status, ".png" in errors) == (2, True)
+
+
+def test_groups_are_in_natural_order_with_their_own_means(folder):
+    points, groups = planted(0)[0], np.array(["2Ery", "10Mo", "1Ery"])[np.arange(400) % 3]
+    features = sm.open_run(folder).features(groups)
+    assert features.groups == ("1Ery", "2Ery", "10Mo")
+    for group, difference in zip(features.groups, features.difference, strict=True):
+        expected = points[groups == group].mean(axis=0) - points[groups != group].mean(axis=0)
+        np.testing.assert_allclose(difference, expected, atol=1e-5)
 
 
 def test_numbers_are_those_of_differences_of_transform(folder, tmp_path):

@@ -112,7 +112,7 @@ def test_a_name_that_begins_with_the_sign_is_itself(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_whole_numbers_of_few_values_beside_measured_columns_are_told(written, suffix):
-    told = f"patient of .*cells.{suffix} become coordinates next to measured columns.*::!patient"
+    told = f"cells.{suffix} has few different whole numbers in patient, next to measured columns.*::!patient"
     with pytest.warns(ScalemaniWarning, match=told):
         sm.LandmarkPCA(n_landmarks=20).fit(f"{written}/cells.{suffix}::!kind")
     assert not open_points(f"{written}/cells.{suffix}::m*").remark
@@ -120,6 +120,10 @@ def test_whole_numbers_of_few_values_beside_measured_columns_are_told(written, s
 
 def test_commands_leave_columns_out(scalemani, written, frame):
     run, names = written / "run", ["m0", "m1", "m2", "m3"]
+    status, _, errors = scalemani("plan", written / "cells.csv", run, "--exclude=kind")
+    assert status == 0 and "few different whole numbers in patient" in errors
+    status, _, errors = scalemani("plan", written / "cells.csv", run)
+    assert status == 2 and "--exclude kind or" in errors
     status, _, errors = scalemani("embed", written / "cells.csv", run, "--method=pca", "--exclude", "kind, patient")
     assert status == 0, errors
     expected = sm.LandmarkPCA().fit(frame[names])
