@@ -415,8 +415,8 @@ class TableFiles(Table):
         super().__init__(kinds[0], self.starts[-1], self._read_from(0, None), str(path))
         if classes := self._whole_columns(files[0]):
             self.remark = (
-                f"{path} has few different whole numbers in {', '.join(classes[:5])}, next to measured columns: they are "
-                f"coordinates; classes should not be, leave them out with --exclude or as {path}::{EXCLUDE}{classes[0]}"
+                f"{path} has few different whole numbers in {', '.join(classes[:5])}, next to measured columns: "
+                f"they are coordinates; leave classes out with --exclude or as {path}::{EXCLUDE}{classes[0]}"
             )
 
     def _whole_columns(self, file: Place) -> list[str]:
