@@ -25,7 +25,7 @@ IN_FOLDER = "FOLDER"  # what stands for the folder of a section in its command
 # Sections whose commands say more than the folder; the others are added below.
 SECTIONS = {
     "locally-linear": "locally_linear.py FOLDER --figures 4.1 4.2 4.4",
-    "four-methods": "locally_linear.py FOLDER --figures 4.6",
+    "four-methods": "locally_linear.py FOLDER --figures 4.6 4.9",
     "dpp-graphs": "dpp_graphs.py FOLDER --points 20000 --landmarks 1000 --neighbors 10 40 120",
     "dpp-digits": "dpp_digits.py FOLDER --sizes 200 --references 10000",
     "gp-toys": "gp.py FOLDER toys --draws 10",
@@ -35,6 +35,7 @@ SECTIONS = {
     "cameraman": "segmentation.py cameraman FOLDER --runs 3",
     "house": "segmentation.py house FOLDER",
     "warm": "segmentation.py warm FOLDER --memory 8GB",
+    "nystrom": "segmentation.py nystrom FOLDER --memory 8GB --runs 3",
     "video": "segmentation.py video FOLDER --memory 8GB",
     "lda-digits": "lda.py FOLDER --landmark-neighbors 50 --runs 3",
     "lda-objects": "lda.py FOLDER --images coil --landmark-neighbors 50 --landmarks 50 100 200 500 1000 2000 "

@@ -4,12 +4,16 @@
 spectral clustering of 128 x 128 pixels (the mean of every 2 x 2 of the picture), sigma 20, windows of 41 x 41 pixels
 (the 1681 of the paper, with the pixel itself), K_Z = K + 1, random landmarks. `house`: Gaussian affinities and an
 ensemble of minimum spanning trees. `video`: 41 frames of a walking figure, generated, 963 neighbours a pixel.
+`nystrom`: the same video by LLL, and by Nystrom's formula from affinities to all landmarks and to those in windows; the
+last two need the landmarks' columns of W alone. `--landmarks` are those of the three in this order, 0 leaves one out.
 `warm`: k-means of the embedding of that video (figure 4.3), from random centres and from the centres of the landmarks.
 
     python pipelines/reproductions/segmentation.py cameraman FOLDER
     python pipelines/reproductions/segmentation.py house FOLDER
     python pipelines/reproductions/segmentation.py house FOLDER --picture boat512 --size 512
     python pipelines/reproductions/segmentation.py video FOLDER --memory 8GB
+    python pipelines/reproductions/segmentation.py nystrom FOLDER --memory 8GB --runs 3
+    python pipelines/reproductions/segmentation.py nystrom FOLDER --frames 10 --landmarks 1250 750 2500
     python pipelines/reproductions/segmentation.py warm FOLDER --frames 3
 
 Pictures are those of SCALEMANI_DATA/images.npz. `--size`, `--window`, `--landmarks`, `--runs` and `--frames` make runs
@@ -22,11 +26,16 @@ import argparse
 import os
 import tempfile
 import time
+import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, lobpcg, splu
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from walking_figure import COLUMNS, ROWS, WalkingFigure
 
@@ -39,6 +48,10 @@ RESTARTS = 20
 MOST_STEPS, SETTLED, SAME = 300, 1e-6, 1e-3  # of k-means, counted: steps, the fall that ends them, what counts as equal
 REACHED = (0.10, 0.01)  # clustering errors, to which the fewest landmarks are looked for
 LANDMARKS = (20, 50, 100, 200, 400, 800, 1600, 3200)
+VIDEO_METHODS = ("LLL", "Nystrom, all", "Nystrom, windows")  # by affinities with all landmarks, or those in windows
+ROWS_AT_ONCE = 4096  # of affinities with all landmarks
+ABOVE_ONE = 1e-4  # by which a shift lies above the largest eigenvalue of a normalised affinity matrix
+MORE, SOLVED = 3, 1e-6  # eigenvectors of a sparse matrix: more than are needed, to this residual
 
 
 class Segments(NamedTuple):
@@ -65,22 +78,45 @@ def clustered(embedding: np.ndarray, landmarks: np.ndarray, n_clusters: int) -> 
     return KMeans(n_clusters, init=centers, n_init=1).fit_predict(rows)
 
 
-def by_nystrom(affinities: sp.csr_matrix, landmarks: np.ndarray, n_clusters: int) -> Segments:
+def leading(matrix: np.ndarray | sp.csr_matrix, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenvalues (count,) of a symmetric matrix whose largest is one, ascending, and vectors."""
+    if sp.issparse(matrix):  # by blocks, since one is an eigenvalue for every piece of its graph
+        solve = splu(sp.csc_matrix((1 + ABOVE_ONE) * sp.eye_array(matrix.shape[0]) - matrix)).solve
+        start = np.random.default_rng(0).normal(size=(matrix.shape[0], count + MORE))
+        inverse = LinearOperator(matrix.shape, matvec=solve, matmat=solve)
+        values, vectors = lobpcg(matrix, start, M=inverse, tol=SOLVED, maxiter=MOST_STEPS)
+        order = values.argsort()[-count:]
+        return values[order], vectors[:, order]
+    return scipy.linalg.eigh(matrix, subset_by_index=(len(matrix) - count, len(matrix) - 1))
+
+
+def by_nystrom(
+    columns: Iterable[np.ndarray | sp.csr_matrix],
+    among: np.ndarray | sp.csr_matrix,
+    landmarks: np.ndarray,
+    n_clusters: int,
+) -> Segments:
     """Return the eigenvectors of the affinities among landmarks, carried to all pixels by Nystrom's formula.
 
     A pixel within no landmark's window has no coordinates: it stays at zero.
+
+    Parameters
+    ----------
+    columns : (n, L) each, the affinities of all pixels with the landmarks, a block of pixels after another
+    among : (L, L), those among landmarks
+    landmarks : (L,), numbers of pixels
     """
-    columns = affinities[:, landmarks]
-    block = columns[landmarks].toarray()
-    roots = 1 / np.sqrt(block.sum(axis=1))
-    values, vectors = np.linalg.eigh(block * roots[:, np.newaxis] * roots)
-    leading = slice(len(values) - n_clusters - 1, len(values) - 1)
-    degrees = np.asarray(columns.sum(axis=1)).ravel()
-    scales = 1 / np.sqrt(np.where(degrees > 0, degrees, np.inf))
-    projected = columns @ (roots[:, np.newaxis] * vectors[:, leading] / np.maximum(values[leading], 1e-12))
-    # As Laplacian eigenmaps have them: eigenvectors of the random walk, the slowest first.
-    embedding = (projected * scales[:, np.newaxis] ** 2)[:, ::-1]
-    return Segments(embedding, clustered(embedding, landmarks, n_clusters), int(np.count_nonzero(degrees == 0)))
+    roots = sp.diags_array(1 / np.sqrt(np.asarray(among.sum(axis=1)).ravel()))
+    values, vectors = (part[..., :-1] for part in leading(roots @ among @ roots, n_clusters + 1))
+    carried = roots @ vectors / np.maximum(values, 1e-12)
+    places, degrees = [], []
+    for block in columns:
+        sums = np.asarray(block.sum(axis=1)).ravel()
+        # As Laplacian eigenmaps have them: eigenvectors of the random walk, the slowest first.
+        places.append((block @ carried)[:, ::-1] / np.where(sums > 0, sums, np.inf)[:, np.newaxis])
+        degrees.append(sums)
+    embedding, missing = np.concatenate(places), int(np.count_nonzero(np.concatenate(degrees) == 0))
+    return Segments(embedding, clustered(embedding, landmarks, n_clusters), missing)
 
 
 def by_landmarks(image: np.ndarray, options: dict[str, Any], n_landmarks: int, seed: int, n_clusters: int) -> Segments:
@@ -117,7 +153,9 @@ def cameraman(arguments: argparse.Namespace) -> None:
                 if method == "LLL":
                     one = by_landmarks(image, options, n_landmarks, seed, n_clusters)
                 else:
-                    one = by_nystrom(affinities, sample_rows(seed, "nystrom", image.size, n_landmarks), n_clusters)
+                    landmarks = sample_rows(seed, "nystrom", image.size, n_landmarks)
+                    columns = affinities[:, landmarks]
+                    one = by_nystrom([columns], columns[landmarks].toarray(), landmarks, n_clusters)
                 seconds = time.perf_counter() - started
                 projection = sm.measures.procrustes_error(one.embedding, reference.embedding)
                 error = sm.measures.clustering_error(one.labels, reference.labels)
@@ -185,7 +223,7 @@ def house(arguments: argparse.Namespace) -> None:
     print(f"they differ in {sm.measures.clustering_error(labels['ensemble'], labels['gaussian']):.1%} of the pixels")
 
 
-def clustered_video(arguments: argparse.Namespace) -> tuple[WalkingFigure, sm.SpectralClustering]:
+def clustered_video(arguments: argparse.Namespace, seed: int = 0) -> tuple[WalkingFigure, sm.SpectralClustering]:
     """Return the generated video and its spectral clustering by landmarks."""
     data = WalkingFigure(arguments.frames * ROWS * COLUMNS)
     settings = {**windows(arguments), "neighbors.image_rows": ROWS, "neighbors.image_columns": COLUMNS}
@@ -194,10 +232,11 @@ def clustered_video(arguments: argparse.Namespace) -> tuple[WalkingFigure, sm.Sp
         arguments.clusters,
         affinity="gaussian",
         solver="lll",
-        n_landmarks=min(arguments.landmarks),
+        n_landmarks=arguments.landmarks[0],
         settings=settings,
         store=arguments.folder / "video-run",
         memory=arguments.memory,
+        random_state=seed,
     ).fit(data)
     return data, model
 
@@ -215,6 +254,74 @@ def video(arguments: argparse.Namespace) -> None:
     image = (arguments.frames, ROWS, COLUMNS)
     label_picture(model.labels_, image, arguments.folder / "video-clusters.png")
     label_picture(truth, image, arguments.folder / "video-truth.png")
+
+
+def with_all(pixels: np.ndarray, landmarks: np.ndarray, sigma: float) -> Iterator[np.ndarray]:
+    """Yield the Gaussian affinities (n, L) of blocks of pixels (N, D) with all landmarks (L,)."""
+    for start in range(0, len(pixels), ROWS_AT_ONCE):
+        squares = cdist(pixels[start : start + ROWS_AT_ONCE], pixels[landmarks], "sqeuclidean")
+        yield np.exp(squares / (-2 * sigma**2))
+
+
+def within_windows(pixels: np.ndarray, landmarks: np.ndarray, sigma: float, window: int) -> sp.csr_matrix:
+    """Return the Gaussian affinities (N, L) of pixels with the landmarks whose window they are in, and with themselves.
+
+    A window is a square of the landmark's frame, and its pixel in the frames before and after.
+    """
+    half = window // 2
+    row, column = (part.ravel() for part in np.mgrid[-half : half + 1, -half : half + 1])
+    offsets = np.stack([np.append(row, (0, 0)), np.append(column, (0, 0)), np.append(0 * row, (-1, 1))])
+    shape = (ROWS, COLUMNS, len(pixels) // (ROWS * COLUMNS))
+    parts = []
+    for number, landmark in enumerate(landmarks):
+        frame, place = divmod(int(landmark), ROWS * COLUMNS)
+        near = offsets + np.array([*divmod(place, COLUMNS), frame])[:, np.newaxis]
+        near = near[:, ((near >= 0) & (near < np.array(shape)[:, np.newaxis])).all(axis=0)]
+        numbers = (near[2] * ROWS + near[0]) * COLUMNS + near[1]
+        squares = np.square(pixels[numbers] - pixels[landmark]).sum(axis=1)
+        parts.append((numbers, np.full(len(numbers), number), np.exp(squares / (-2 * sigma**2))))
+    numbers, of, values = map(np.concatenate, zip(*parts, strict=True))
+    return sp.csr_matrix((values, (numbers, of)), (len(pixels), len(landmarks)))
+
+
+def segments_of(
+    method: str, arguments: argparse.Namespace, pixels: np.ndarray, landmarks: np.ndarray, seed: int
+) -> Segments:
+    """Return the clusters of the generated video (N, 6) by a method of `VIDEO_METHODS`."""
+    if method == "LLL":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of eigenvalues close to each other
+            embedding = clustered_video(arguments, seed)[1].embedding_
+        return Segments(embedding, clustered(embedding, landmarks, arguments.clusters))
+    if method == "Nystrom, all":
+        among = np.concatenate(list(with_all(pixels[landmarks], np.arange(len(landmarks)), arguments.sigma)))
+        columns = with_all(pixels, landmarks, arguments.sigma)
+        return by_nystrom(columns, among, landmarks, arguments.clusters)
+    columns = within_windows(pixels, landmarks, arguments.sigma, arguments.window)
+    return by_nystrom([columns], columns[landmarks], landmarks, arguments.clusters)
+
+
+def nystrom(arguments: argparse.Namespace) -> None:
+    """Print how clusters of the generated video by three methods agree with what it shows, and draw them."""
+    data = WalkingFigure(arguments.frames * ROWS * COLUMNS)
+    pixels, truth = data.block(0, data.n_points).astype(np.float64), data.labels(0, data.n_points)
+    print("| method, landmarks | mutual information | pixels missing | processor seconds |\n" + "| --- " * 4 + "|")
+    for method, n_landmarks in zip(VIDEO_METHODS, arguments.landmarks, strict=True):
+        if not n_landmarks:
+            continue
+        draws = []
+        for seed in range(arguments.runs):
+            started = time.process_time()
+            landmarks = sample_rows(seed, "nystrom", len(pixels), n_landmarks)
+            one = segments_of(method, arguments, pixels, landmarks, seed)
+            spent = time.process_time() - started
+            draws.append((sm.measures.normalized_mutual_information(one.labels, truth), one.missing, spent))
+            if not seed:
+                path = arguments.folder / f"video-{method.lower().replace(', ', '-')}.png"
+                label_picture(one.labels, (arguments.frames, ROWS, COLUMNS), path)
+        means, spreads = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=min(1, len(draws) - 1))
+        cells = [f"{m:.{k}f} ± {s:.{k}f}" for m, s, k in zip(means, spreads, (3, 0, 0), strict=True)]
+        print(f"| {method}, {n_landmarks} | " + " | ".join(cells) + " |", flush=True)
 
 
 def descended(rows: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, list[float]]:
@@ -287,6 +394,7 @@ CASES = {
     "cameraman": (cameraman, 128, 41, 20.0, 5, LANDMARKS),
     "house": (house, 256, 21, 5.0, 4, (3000,)),
     "video": (video, 0, 31, 15.0, 6, (5000,)),
+    "nystrom": (nystrom, 0, 31, 15.0, 6, (5000, 3000, 10_000)),
     "warm": (warm, 0, 31, 15.0, 6, (5000,)),
 }
 

@@ -9,7 +9,12 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
+from sklearn.metrics import recall_score
+from sklearn.neighbors import KNeighborsClassifier
 
 FOLDER = Path(__file__).parents[2] / "pipelines" / "reproductions"
 PAGE = (FOLDER / "README.md").read_text()
@@ -114,6 +119,83 @@ def test_steps_of_k_means_end_where_those_of_scikit_learn_do(monkeypatch):
     finals = [steps[-1] for _, steps in module["restarted"](rows, 4, 0)]
     assert len(finals) == 20
     assert min(finals) <= objectives[-1] * (1 + 1e-6)
+
+
+def test_nystrom_from_all_pixels_has_the_eigenvectors_of_scipy(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = runpy.run_path(str(FOLDER / "segmentation.py"))
+    points = np.random.default_rng(0).normal(size=(90, 3)) + 2 * np.arange(3).repeat(30)[:, np.newaxis]
+    rows = np.arange(90)
+    affinities = np.concatenate(list(module["with_all"](points, rows, 1.5)))
+    np.testing.assert_allclose(affinities, np.exp(cdist(points, points) ** 2 / -4.5))
+    values, vectors = scipy.linalg.eigh(affinities, np.diag(affinities.sum(axis=1)))
+    assert values[-5] - values[-6] > 1e-3
+    expected = np.linalg.qr(vectors[:, -5:-1])[0]
+    for form in (np.asarray, sp.csr_matrix):
+        whole = form(affinities)
+        found = module["by_nystrom"]([whole[:40], whole[40:]], whole, rows, 4)
+        kept = expected @ (expected.T @ found.embedding)
+        assert np.linalg.norm(found.embedding - kept) < 1e-4 * np.linalg.norm(found.embedding)
+        assert found.missing == 0
+    columns = np.vstack([affinities, np.zeros((2, 90))])
+    assert module["by_nystrom"]([columns], affinities, rows, 4).missing == 2
+
+
+def test_affinities_within_windows_are_those_of_a_mask(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = runpy.run_path(str(FOLDER / "segmentation.py"))
+    shape = (3, module["ROWS"], module["COLUMNS"])
+    pixels = np.random.default_rng(0).normal(size=(int(np.prod(shape)), 6))
+    landmarks = np.ravel_multi_index(([0, 1, 2], [0, 60, 119], [3, 80, 159]), shape)
+    found = module["within_windows"](pixels, landmarks, 1.5, 7).toarray()
+    frame, row, column = np.indices(shape).reshape(3, -1)
+    for values, one in zip(found.T, landmarks, strict=True):
+        aside = np.maximum(abs(row - row[one]), abs(column - column[one]))
+        near = ((frame == frame[one]) & (aside <= 3)) | ((abs(frame - frame[one]) == 1) & (aside == 0))
+        squares = np.square(pixels - pixels[one]).sum(axis=1)
+        np.testing.assert_allclose(values, np.where(near, np.exp(squares / -4.5), 0), atol=1e-300)
+
+
+def test_recalls_of_digits_are_those_of_scikit_learn(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = runpy.run_path(str(FOLDER / "locally_linear.py"))
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, 500)
+    places = rng.normal(size=(500, 2)) + labels[:, np.newaxis]
+    nearest = KNeighborsClassifier(1).fit(places, labels).kneighbors(return_distance=False)[:, 0]
+    expected = recall_score(labels, labels[nearest], average=None)
+    np.testing.assert_allclose(
+        module["recalls"](places, labels), [*expected[[0, 1, 6]], np.mean(labels[nearest] == labels)]
+    )
+
+
+def test_descents_from_a_start_keep_the_least_value(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    module = runpy.run_path(str(FOLDER / "starts.py"))
+    rng = np.random.default_rng(0)
+    weights = sp.random(80, 80, 0.1, random_state=0)
+    weights = sp.csr_matrix(
+        weights + weights.T + sp.diags_array(np.ones(79), offsets=1) + sp.diags_array(np.ones(79), offsets=-1)
+    )
+    weights.setdiag(0)
+    weights.eliminate_zeros()
+    weights /= weights.sum()
+    rows = module["AffinityRows"](weights.indptr.astype(np.int64), weights.indices.astype(np.uint32), weights.data)
+    start = 0.01 * rng.normal(size=(80, 2))
+    squares = cdist(start, start) ** 2
+    kernels = np.exp(-squares) - np.eye(80)
+    p = weights.toarray()
+    expected = (p * squares).sum() + np.log(kernels.sum()) + (p[p > 0] * np.log(p[p > 0])).sum()
+    with module["threads"](1) as workspace:
+        problem = module["problem_of"](rows, module["objective_of"]("s-sne"), 1.0, workspace.over)
+        for direction in module["DIRECTIONS"].values():
+            values, iterations = module["descended"](problem, direction, start, 0.0)
+            np.testing.assert_allclose(values, expected, rtol=1e-6)
+            assert iterations == 0
+            values, iterations = module["descended"](problem, direction, start, 0.1)
+            assert (np.diff(values) <= 0).all()
+            assert values[-1] < 0.9 * expected
+            assert iterations > 3
 
 
 def test_sections_are_run_once_for_the_same_code_and_data(tmp_path, monkeypatch, capsys):
