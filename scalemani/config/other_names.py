@@ -23,7 +23,7 @@ SIGMA, FORCES, REPULSION = "affinities.sigma", "layout.tolerance", "layout.repul
 WORKERS = Ours("workers", "None takes all processors")
 ITERATIONS = Ours("layout.max_iterations", "counts all iterations")
 LOOSER = Ours(
-    "layout.late_exaggeration", "above 1 for tighter clusters, about 4 resembles umap; layout.dof for finer ones"
+    "layout.late_exaggeration", "above 1 for tighter clusters, about 4 resembles umap; a dof below 1 for finer ones"
 )
 OTHER_NAMES: Mapping[str, Ours] = {
     "n_jobs": WORKERS,

@@ -86,7 +86,8 @@ What = Annotated[
     str | None,
     typer.Option(
         help="embedding, labels, graph, affinities, landmarks, curve, snapshots, doubt or eigenvalues; anndata: all "
-        "that scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
+        "that scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else the "
+        "embedding, or the graph of a run without one"
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]

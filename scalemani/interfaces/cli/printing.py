@@ -23,6 +23,7 @@ from scalemani.runs.aligning import Alignment
 from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan
 from scalemani.runs.stored_results import StoredResult
+from scalemani.stages.arrays.embeddings import StoredClustering
 from scalemani.store.run_store import PLAN, RunStore
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def show_verdicts(run: Run) -> None:
         state = f"{len(run.records())} of {len(run.keys)} stages are complete, {following} is next"
         say(f"unfinished: {state}; where no process is at work on it, the same command resumes the run")
     certificates = list(judged_certificates(run))
-    say(f"{counted(certificates)['good']} certificates are good; 'scalemani report' explains all")
+    good = counted(certificates)["good"]
+    say(f"{good} {'certificate is' if good == 1 else 'certificates are'} good; 'scalemani report' explains all")
     for one in certificates:
         if one.judged.verdict in REPORTED:
             words = f"{VERDICTS[one.judged.verdict]}: {one.stage}.{one.name}, {one.meaning}"
@@ -70,7 +72,8 @@ def next_steps(run: Run) -> str:
     root = quoted(str(run.store.root))
     if not run.embeds:
         return f"next: scalemani report {root}, or scalemani export {root} graph.npz"
-    return f"next: scalemani report {root}, scalemani plot {root} map.png, or scalemani export {root} embedding.npy"
+    result = "labels.npy --what labels" if StoredClustering.STAGE in run.keys else "embedding.npy"
+    return f"next: scalemani report {root}, scalemani plot {root} map.png, or scalemani export {root} {result}"
 
 
 def certificate_text(certificates: Mapping[str, Any]) -> str:

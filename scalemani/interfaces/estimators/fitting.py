@@ -179,7 +179,9 @@ class Embedder(Fitted, Shown, RunEstimator):
         check_is_fitted(self)
         store, plan = self._stored_run
         if store is None:
-            raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
+            raise AttributeError(
+                "run_ and graph_ read the run in `store`, and this model was fitted without one: give store=FOLDER"
+            )
         with missing_as_attribute():
             refuse_gone(store)
             return ReportedRun(store, plan)

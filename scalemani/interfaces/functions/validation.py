@@ -44,7 +44,7 @@ def checked_distances(distances: np.ndarray, least_neighbors: int = 2) -> np.nda
         listed = ", ".join(map(str, np.flatnonzero(~good)[:5]))
         raise DataError(
             f"distances are NaN, infinite, negative or not ascending in row(s) {listed}: each row must hold the finite "
-            "distances to a point's neighbours, nearest first, without the point itself"
+            "distances to a point's neighbours, nearest first, without the point itself: knn_graph(points).distances"
         )
     check_squares(float(table.max(initial=0)), "distances")
     return table
@@ -196,17 +196,19 @@ def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
     return classes
 
 
-def labelled_points(*labels: np.ndarray, least: int = 1) -> np.ndarray:
+def labelled_points(*labels: np.ndarray, least: int = 1, name: str = "") -> np.ndarray:
     """Return the rows of points that have a class in each of some lists (N,), and warn of the others.
 
-    DataError where these are fewer than `least`.
+    Messages begin with the `name` of a column. DataError where the rows are fewer than `least`.
     """
     absent = np.any([is_absent(classes) for classes in labels], axis=0)
-    rows, n_points = np.flatnonzero(~absent), len(absent)
+    rows, n_points, where = np.flatnonzero(~absent), len(absent), f"{name}: " if name else ""
     if len(rows) < least:
-        raise DataError(f"{len(rows)} of {n_points} points have a label, at least {least} must: give more points one")
+        raise DataError(
+            f"{where}{len(rows)} of {n_points} points have a label, at least {least} must: give more points one"
+        )
     if len(rows) < n_points:
-        warn(f"{n_points - len(rows)} of {n_points} points have no label and count in no measure of labels")
+        warn(f"{where}{n_points - len(rows)} of {n_points} points have no label and count in no measure of labels")
     return rows
 
 

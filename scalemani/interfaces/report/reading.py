@@ -71,7 +71,8 @@ ELSEWHERE = "where the equation of the eigenvectors puts them by their neighbour
 def read_map(run: Run, columns: Mapping[str, np.ndarray]) -> Reading:
     """Return how to read the map of a run whose doubt was measured, by those columns (N,) that have classes."""
     doubt = run.retained_doubt
-    coded = {name: coded_classes(run.of_results(values)) for name, values in columns.items() if is_classes(values)}
+    classified = {name: values for name, values in columns.items() if is_classes(values)}
+    coded = {name: coded_classes(run.of_results(values), name) for name, values in classified.items()}
     exchanges, classes = {}, {}
     if coded:
         moved, counts = np.flatnonzero(doubt.doubtful), neighbors_by_class(run, coded)
@@ -104,7 +105,7 @@ def columns_of_classes(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
     reasons = {name: why_no_classes(values) for name, values in columns.items()}
     if columns and all(reasons.values()):
         name, values = next(iter(columns.items()))
-        labelled_points(check_labels(values, name, len(values)), least=LEAST_LABELLED)
+        labelled_points(check_labels(values, name, len(values)), least=LEAST_LABELLED, name=name)
         raise DataError(f"{name}: {reasons[name]}: group them first")
     for name, reason in reasons.items():
         if reason:
@@ -112,9 +113,9 @@ def columns_of_classes(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
     return {name: values for name, values in columns.items() if not reasons[name]}
 
 
-def coded_classes(values: np.ndarray) -> Coded:
-    """Return the classes of values (M,), of which some may be none, with a warning."""
-    labelled, codes = labelled_points(values, least=LEAST_LABELLED), np.full(len(values), -1)
+def coded_classes(values: np.ndarray, name: str) -> Coded:
+    """Return the classes of a column (M,), of which some may be none, with a warning."""
+    labelled, codes = labelled_points(values, least=LEAST_LABELLED, name=name), np.full(len(values), -1)
     kinds, codes[labelled] = np.unique(np.asarray(values)[labelled], return_inverse=True)
     return Coded(np.array([f"{kind:.0f}" for kind in kinds] if kinds.dtype.kind == "f" else kinds.astype(str)), codes)
 

@@ -240,6 +240,6 @@ def warn_of_angle(context: StageContext, accuracy: SubspaceAccuracy, last: float
     by_solver = {"exact": "ask for ", **dict.fromkeys(BY_LANDMARKS, refine)}
     context.warn(
         f"{context.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these "
-        f"residuals that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and {known_of_angle(accuracy)}; "
+        f"residuals this gap is wrong by up to {accuracy.eigengap_error_bound:.0e}, and {known_of_angle(accuracy)}; "
         f"{by_solver.get(params.embedding.solver, remedy)}another landmark_embedding.n_components"
     )

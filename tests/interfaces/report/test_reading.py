@@ -83,7 +83,7 @@ def test_labels_are_read_as_measures_read_them(folder, scalemani, tmp_path):
     """Points without a class count in no class and as nobody's neighbours, and what measures refuse is refused."""
     run, apart = sm.open_run(folder / "run"), np.where(np.arange(120) < 90, 3.0, 1.0)
     values = np.where(np.arange(120) % 4 == 0, np.nan, apart)
-    with pytest.warns(ScalemaniWarning, match="30 of 120 points have no label"):
+    with pytest.warns(ScalemaniWarning, match="a: 30 of 120 points have no label"):
         named, texts = (
             read_map(run, {"a": one}) for one in (values, np.where(np.isnan(values), "", apart.astype(int).astype(str)))
         )
