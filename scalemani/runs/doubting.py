@@ -40,6 +40,8 @@ def measure_doubt(run: Run, executor: Executor, settings: Mapping[str, Any] = Ma
     if unfinished:
         raise ConfigError(f"{run.store.root} is not finished ({', '.join(unfinished)}): run its command again first")
     for name in settings:
+        if name == "doubt.measured":
+            raise ConfigError(f"doubt measures it, whatever {name} is: leave it out")
         if not name.startswith(f"{DOUBT.name}."):
             raise ConfigError(f"doubt takes parameters of its stage, doubt.NAME, got {name}: leave it out")
     requested = Parameters.of(run.params).with_values({**settings, "doubt.measured": True})

@@ -17,7 +17,6 @@ from scalemani.config.stages import WEIGHTS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.engine.reading import ArrayReader
 from scalemani.errors import ConfigError
-from scalemani.kernels.affinities.bandwidths import gaussian_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.kernels.landmarks.derivatives import combination_derivatives
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
@@ -25,7 +24,6 @@ from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums, responses
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.new_points.placements import DescentPlacer, LandmarkPlacer, placer_of
 from scalemani.runs.opened import Run
-from scalemani.stages.affinities import sigma_of
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -33,6 +31,7 @@ from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
 
 CACHE_BYTES = 2**28  # of decoded blocks of lists and affinities
 STEP = 1e-2  # in units of the kernels, by which gradients of sums are differenced: errs by 1e-4
+TOLERANCE = 1e-5  # of these sums: second derivatives of a mesh then err by a few ten thousandths
 LEAST_CURVATURE = 1e-3  # of the largest: a flatter direction counts as curved as this, or doubtful points would decide
 NEWTON_STEPS = 20
 ROUNDING = 1e-7  # of affinities that sum to one: what is below is left of a difference in float32
@@ -85,9 +84,8 @@ class DescentGradients:
     """Those of each point's own minimum, in work order.
 
     `positions` (N, d), and `inverses` (N, d, d) of own Hessians of half the objective, which scales affinities by
-    `scale`. `total` is the sum over all pairs that the strength is divided by, one where it is not. `sigma` is that of
-    Gaussian affinities, None for entropic ones. `bandwidths` are those of all rows of affinities, `bridges` (N, N) what
-    W has between components beside these.
+    `scale`. `total` is the sum over all pairs that the strength is divided by, one where it is not. `bandwidths` are
+    those of all rows of affinities, `bridges` (N, N) what W has between components beside these.
     """
 
     objective: Objective
@@ -98,7 +96,6 @@ class DescentGradients:
     run: Run
     lists: ArrayReader
     distances: ArrayReader
-    sigma: float | None
     bandwidths: "Bandwidths" = field(repr=False)
     bridges: sp.csr_matrix = field(repr=False)
 
@@ -107,10 +104,11 @@ class DescentGradients:
         """Return those of a finished run of a nonlinear method: a pass over W, and 2 d + 1 sums over all points."""
         descent, objective = run.params.descent, objective_of(run.params.descent.objective)
         kind = run.params.affinities.kind
-        if objective.combine == "sum-log" or WEIGHTS.name in run.keys or kind not in ("entropic", "gaussian"):
+        smooth = objective.combine != "sum-log" and objective.kernel != "epanechnikov"
+        if not smooth or WEIGHTS.name in run.keys or kind != "entropic":
             raise ConfigError(
-                "derivatives of a nonlinear map need entropic or gaussian affinities of points without weights, and "
-                "elastic-embedding, s-sne, t-sne or another objective with one sum over all pairs"
+                "derivatives of a nonlinear map need entropic affinities of points without weights, and "
+                "elastic-embedding, s-sne, t-sne or another smooth objective with one sum over all pairs"
             )
         if run.params.follows_classes:
             raise ConfigError("derivatives of a nonlinear map need symmetric_affinities.target_weight 0")
@@ -123,7 +121,7 @@ class DescentGradients:
         method = chosen_method(
             descent.repulsion, objective.kernel, len(positions), run.params.n_components, descent.exact_up_to
         )
-        sums = make_repulsion(method, objective.kernel, descent.tolerance)
+        sums = make_repulsion(method, objective.kernel, min(descent.tolerance, TOLERANCE))
         graph, scale = run.stored(StoredSymmetricAffinities), 1.0
         if objective.total == "one":
             scale = 1.0 / sum(float(graph.degrees(block).sum()) for block in range(run.dimensions.n_blocks))
@@ -135,9 +133,7 @@ class DescentGradients:
         squares, axes = np.linalg.eigh(curvature)
         squares = np.maximum(squares, LEAST_CURVATURE * squares[:, -1:])
         inverses = (axes / squares[:, np.newaxis]) @ axes.transpose(0, 2, 1)
-        lists, sigma = run.stored(StoredNeighbors), None
-        if kind == "gaussian":
-            sigma = sigma_of(run.group(StoredAffinities.STAGE), run.params.affinities)
+        lists = run.stored(StoredNeighbors)
         joined = run.stored(StoredComponents)
         ends, weights = joined.bridge_rows.read(), joined.bridge_weights.read()
         bridges = sp.csr_matrix((weights, ends.T), 2 * (len(positions),))
@@ -150,7 +146,6 @@ class DescentGradients:
             run,
             lists.indices(lists.final_step),
             lists.distances(lists.final_step),
-            sigma,
             read_bandwidths(run),
             bridges + bridges.T,
         )
@@ -165,8 +160,7 @@ class DescentGradients:
         beta, mean, spread = (one[:, np.newaxis, np.newaxis] for one in of_rows)
         deviations, pulls = squares - mean, self._pulls(rows, near, self.positions[rows])
         pulls -= (shares * pulls).sum(axis=1, keepdims=True)
-        if self.sigma is None:
-            pulls -= (shares * deviations * pulls).sum(axis=1, keepdims=True) / spread * deviations
+        pulls -= (shares * deviations * pulls).sum(axis=1, keepdims=True) / spread * deviations
         forces = (-beta * shares * pulls).transpose(0, 2, 1) @ (2.0 * differences)
         received = self._received(rows, near, stored)
         of_entry = np.repeat(np.arange(len(rows)), np.diff(received.indptr))
@@ -195,8 +189,7 @@ class DescentGradients:
         """Return the derivatives (e,) of affinities (n, N) that others have for rows by their squared distances."""
         beta, mean, spread = (one[received.indices] for one in self.bandwidths)
         shares = received.data
-        slopes = -beta * shares * (1.0 - shares)
-        return slopes if self.sigma is not None else slopes + beta * shares**2 * (squares - mean) ** 2 / spread
+        return -beta * shares * (1.0 - shares) + beta * shares**2 * (squares - mean) ** 2 / spread
 
     def moved(self, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return the minima (n, d) of the rows' own terms, by exact sums and affinities computed anew.
@@ -259,10 +252,7 @@ class DescentGradients:
         """Return affinities (n, k) at squared distances in any order; rows sum to one."""
         order = np.argsort(squares, axis=1)
         ascending = np.take_along_axis(squares, order, axis=1)
-        if self.sigma is not None:
-            values = gaussian_affinities(ascending, self.sigma)
-        else:
-            values = entropic_affinities(ascending, self.run.params.perplexity, order="bounds", tol=1e-13).values
+        values = entropic_affinities(ascending, self.run.params.perplexity, order="bounds", tol=1e-13).values
         spread = np.empty_like(values)
         np.put_along_axis(spread, order, values / values.sum(axis=1, keepdims=True), axis=1)
         return spread

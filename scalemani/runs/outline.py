@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from scalemani.config.functions import is_function, with_digest
 from scalemani.config.methods import PixelsExtension, PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows, no_coordinates
@@ -449,6 +451,9 @@ def check_input_start(params: Resolved, survey: Survey, stages: Collection[str])
                 f"the {what} has {coordinates.coordinates.shape[1]} columns and the embedding "
                 f"landmark_embedding.n_components={params.n_components}: give as many"
             )
+        places = coordinates.coordinates[np.isfinite(coordinates.coordinates).all(axis=1)]
+        if part == "reference" and (len(places) == 0 or np.ptp(places, axis=0).max() == 0):
+            raise ConfigError("the reference has one place for all points, and no arrangement: give another one")
 
 
 def check_pieces(params: Resolved, survey: Survey, method: str, stages: Collection[str]) -> None:

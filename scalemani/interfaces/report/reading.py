@@ -64,6 +64,7 @@ class Reading(NamedTuple):
     classes: Mapping[str, tuple[ClassReading, ...]]
 
 
+CONVERGED = "converged"  # why a descent stopped
 BETTER = "better by the objective of the map"
 ELSEWHERE = "where the equation of the eigenvectors puts them by their neighbours, or by all of these but one"
 
@@ -120,9 +121,14 @@ def coded_classes(values: np.ndarray, name: str) -> Coded:
     return Coded(np.array([f"{kind:.0f}" for kind in kinds] if kinds.dtype.kind == "f" else kinds.astype(str)), codes)
 
 
+def n_compared(run: Run) -> int:
+    """Return how many neighbours of a point are compared: as many as requested, or as its list has."""
+    return min(run.params.doubt.n_neighbors, run.retained_graph.indices.shape[1])
+
+
 def neighbors_by_class(run: Run, columns: Mapping[str, Coded]) -> dict[str, np.ndarray]:
     """Return by column (2, M): how many nearest neighbours in the data a point has of other classes, and of any."""
-    graph, k, n_points = run.retained_graph, run.params.doubt.n_neighbors, len(run.rows)
+    graph, k, n_points = run.retained_graph, n_compared(run), len(run.rows)
     counts = {name: np.empty((2, n_points)) for name in columns}
     for rows in slices(n_points, LISTS_AT_ONCE):
         near = np.asarray(graph.indices[rows])[:, :k]
@@ -177,7 +183,7 @@ def exchanges_of(moved: np.ndarray, near: np.ndarray, classes: Coded) -> tuple[E
 def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange, ...]]) -> list[str]:
     """Return the sentences on a map, each with figures of the run."""
     certificates, params = run.certificates[DOUBT.name], run.params
-    n_points, k, rate = len(doubt.doubtful), params.doubt.n_neighbors, params.doubt.rate
+    n_points, k, rate = len(doubt.doubtful), n_compared(run), params.doubt.rate
     preserved, trusted = float(doubt.preservation.mean()), float(doubt.trusted.mean())
     said = [
         "Certificates say how exactly the map was computed; these figures say what can be read from it.",
@@ -205,6 +211,11 @@ def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange,
         f"the map{most}. Their place there is {BETTER if descended else ELSEWHERE}, and farther than twice the "
         "distance of their neighbours. How many of such points lie wrong is not known."
     )
+    if descended and run.certificates[StoredLayout.STAGE]["stopped"] != CONVERGED:
+        said.append(
+            "The descent had not converged: some of these points are on their way to where they would end. Raise its "
+            "number of iterations before you read more from this."
+        )
     if doubt.stable is not None and doubt.spread is not None:
         said += sentences_of_halves(doubt.stable, float(np.median(doubt.spread)), k)
     said.append(

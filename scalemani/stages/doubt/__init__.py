@@ -18,7 +18,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from scalemani.config.objectives import Objective, objective_of
-from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.placement import SHORTEST_STEP, FixedSources, PlacementProblem, place_points
 from scalemani.descents.pull import PullOfOne, towards
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
 from scalemani.engine.context import Arrays, StageContext, StageTask
@@ -41,7 +41,9 @@ from scalemani.stages.doubt.spectral import read_spectral_map
 MOST_ENTRIES = 2**19  # of rows of W whose points are placed at a time
 # Over which a Hessian is the difference of gradients, in units of the kernels: of exact sums, and of those of a mesh.
 EXACT_STEP, MESH_STEP = 1e-4, 0.03
-LEAST_UNIT = 1e-9  # of the distances of a point's neighbours in the map, where they coincide
+# The least distance that counts for a point's neighbours in a map, in units of the kernels: the descent and what places
+# points end where steps are shorter than a third of this.
+LEAST_UNIT = 3 * SHORTEST_STEP
 SCORES = (
     StoredDoubt.perturbation,
     StoredDoubt.singularity,
@@ -54,7 +56,10 @@ SCORES = (
 
 
 class PlacingMap(Protocol):
-    """A finished map in work order, in which single points are placed; `positions` (N, d) and a tree of them."""
+    """A finished map in work order, in which single points are placed.
+
+    It has `positions` (N, d) and a tree of them; nearer than the `least_unit` no two places are told apart.
+    """
 
     @property
     def positions(self) -> np.ndarray:
@@ -63,6 +68,10 @@ class PlacingMap(Protocol):
     @property
     def tree(self) -> cKDTree:
         """A tree of the positions."""
+
+    @property
+    def least_unit(self) -> float:
+        """The least distance that counts."""
 
     def placed(self, rows: Rows, first: int) -> Arrays:
         """Return the other places of points from a `first` work row on, by their rows of W, and their singularity."""
@@ -84,6 +93,7 @@ class FixedMap(NamedTuple):
     scale: float
     step: float
     pull: PullOfOne | None
+    least_unit: float = LEAST_UNIT
 
     def problem(self, own: np.ndarray, rows: Rows) -> PlacementProblem:
         """Return the part that points (m,) have in the objective, by their rows of W, over 2 where a sum.
@@ -197,7 +207,9 @@ def fixed_map(task: StageTask) -> FixedMap:
     scale = 1.0 / total_affinity if objective.total == "one" else 1.0
     pull = None
     if params.layout.global_weight > 0:
-        whole = towards(halves.reference_of(task), params.layout.global_weight * scale * total_affinity)
+        # Attraction and repulsion are divided by the exaggeration at the end, and the pull has none.
+        weight = params.layout.global_weight / descent.late_exaggeration
+        whole = towards(halves.reference_of(task), weight * scale * total_affinity)
         pull = whole.alone(positions, 0.5 if objective.combine == "sum" else 1.0)
     step = EXACT_STEP if method == "exact" else MESH_STEP
     return FixedMap(
@@ -245,4 +257,4 @@ def compared_lists(
         StoredDoubt.trusted: shares_within(in_map[:, :k], lists),
         StoredDoubt.continued: shares_within(lists[:, :k], in_map),
     }
-    return shares, np.maximum(distances[:, : k + 1].sum(axis=1) / k, LEAST_UNIT)
+    return shares, np.maximum(distances[:, : k + 1].sum(axis=1) / k, fixed.least_unit)

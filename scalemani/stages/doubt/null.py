@@ -6,19 +6,21 @@ has: what points without structure reach there says how well a point agrees wher
 """
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.spatial.distance import cdist
 
 from scalemani.config.metrics import compares_rows
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
-from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.stages import INPUT_START, PRECOMPUTED, SPECTRAL_START
 from scalemani.descents.descent import State
 from scalemani.descents.phases import descend, phases_of
 from scalemani.descents.problem import problem_of
+from scalemani.descents.pull import towards
 from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.memory_model import Memory, Terms, array
 from scalemani.engine.sizes import Sizes
@@ -34,6 +36,7 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS
 from scalemani.stages.arrays.embeddings import StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.doubt.halves import reference_of
 
 QUERIES_AT_ONCE = 256
 REFERENCES = 300  # points that distances to are compared: a correlation over half of them errs by a tenth at most
@@ -82,12 +85,14 @@ def null_agreements(task: StageTask, over: Mapper) -> np.ndarray:
     if count == 0:
         return np.empty(0)
     stored, metric = task.stored(StoredWorkPoints).points, params.points.metric
-    sample = stored.gather(sample_rows(params.seed, "doubt/sample", n_points, count))
+    rows = sample_rows(params.seed, "doubt/sample", n_points, count)
+    sample = stored.gather(rows)
     points = comparable(permuted_columns(sample, generator(params.seed, "doubt/columns")), metric)
     symmetric = affinities_of(*nearest_in(points, params.affinity_neighbors, metric, over), params)
     positions = spectral_positions(symmetric, params)
     if StoredLayout.STAGE in task.inputs:
-        positions = descended(positions, symmetric, params, over)
+        reference = reference_in(task, rows, points, positions)
+        positions = descended(positions, symmetric, reference, params, over)
     chosen = sample_rows(params.seed, "doubt/references", count, REFERENCES)
     return np.sort(agreements_with(points, points[chosen], metric, positions, positions[chosen]))
 
@@ -173,16 +178,54 @@ def affinities_of(indices: np.ndarray, squares: np.ndarray, params: Resolved) ->
     return (0.5 * (directed + directed.T)).tocsr()
 
 
-def descended(spectral: np.ndarray, symmetric: sp.csr_matrix, params: Resolved, over: Mapper) -> np.ndarray:
-    """Return the map (n, d) that a descent makes of the spectral one (n, d) of the same affinities, as in a run."""
+def reference_in(task: StageTask, rows: np.ndarray, points: Points, spectral: np.ndarray) -> np.ndarray | None:
+    """Return what the permuted points (n, D) of work rows (n,) are pulled to, by their spectral map; None: nothing.
+
+    Coordinates that were passed stay those of the rows: they say nothing of what was permuted.
+    """
+    layout = task.params.layout
+    if layout.global_weight == 0:
+        return None
+    if layout.reference == INPUT_START:
+        return reference_of(task)[rows]
+    return spectral if layout.reference == SPECTRAL_START else principal_positions(points, task.params)
+
+
+def principal_positions(points: Points, params: Resolved) -> np.ndarray:
+    """Return the leading principal components (n, d) of points (n, D), dense or sparse."""
+    values = points.astype(np.float64)
+    middle = np.asarray(values.mean(axis=0)).ravel()
+
+    def products(vector: np.ndarray) -> np.ndarray:
+        along = values.T @ vector.ravel() - middle * vector.sum()
+        return np.asarray(values @ along - middle @ along)
+
+    n_points = values.shape[0]
+    start = generator(params.seed, "doubt/start").normal(size=n_points)
+    squares = LinearOperator((n_points, n_points), matvec=products, dtype=np.float64)
+    variances, vectors = eigsh(squares, params.n_components, which="LA", v0=start)
+    return np.asarray(vectors[:, ::-1] * np.sqrt(np.maximum(variances[::-1], 0.0)))
+
+
+def descended(
+    spectral: np.ndarray, symmetric: sp.csr_matrix, reference: np.ndarray | None, params: Resolved, over: Mapper
+) -> np.ndarray:
+    """Return the map (n, d) that a descent makes of the spectral one (n, d) of the same affinities, as in a run.
+
+    It is pulled towards a `reference` (n, d) where there is one.
+    """
     rows = AffinityRows(
         symmetric.indptr.astype(np.int64), symmetric.indices.astype(np.uint32), symmetric.data.astype(np.float32)
     )
     descent, objective = params.descent, objective_of(params.descent.objective, params.descent.dof)
-    problem = problem_of(rows, objective, descent.strength, over)
-    start, n_points = State(spectral * (descent.start_deviation or 1.0)), len(spectral)
+    problem, start = problem_of(rows, objective, descent.strength, over), spectral * (descent.start_deviation or 1.0)
+    if reference is not None:
+        affinities = problem.scale * float(symmetric.data.sum(dtype=np.float64))
+        pull = towards(reference, params.layout.global_weight * affinities)
+        problem, start = replace(problem, pull=pull), pull.turned(start)
+    n_points = len(spectral)
     method = chosen_method("auto", objective.kernel, n_points, params.n_components, descent.exact_up_to)
-    return deque(descend(problem, phases_of(descent, n_points), method, start), 1)[0].positions
+    return deque(descend(problem, phases_of(descent, n_points), method, State(start)), 1)[0].positions
 
 
 def spectral_positions(symmetric: sp.csr_matrix, params: Resolved) -> np.ndarray:

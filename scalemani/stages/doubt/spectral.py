@@ -16,13 +16,20 @@ from scalemani.kernels.graph.product import Rows
 from scalemani.stages.arrays.embeddings import StoredDoubt, StoredEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 
+LEAST_UNIT = 1e-6  # of the root mean square coordinate: what solvers leave of a map's errors is larger
+
 
 class SpectralMap(NamedTuple):
-    """A spectral map in work order: `positions` (N, d), a tree of them, and 1 - lambda of each column there (N, d)."""
+    """A spectral map in work order.
+
+    It has `positions` (N, d), a tree of them, and 1 - lambda of each column there (N, d); nearer than the `least_unit`
+    no two places are told apart.
+    """
 
     positions: np.ndarray
     tree: cKDTree
     walked: np.ndarray
+    least_unit: float
 
     def placed(self, rows: Rows, first: int) -> Arrays:
         """Return the farthest places of points from a `first` work row on, by their rows of W, and their singularity.
@@ -46,7 +53,8 @@ def read_spectral_map(task: StageTask) -> SpectralMap:
         eigenvalues = stored.piece_eigenvalues.read()[stored.pieces.read()[order]]
     else:
         eigenvalues = np.broadcast_to(stored.eigenvalues.read(), positions.shape)
-    return SpectralMap(positions, cKDTree(positions), 1.0 - eigenvalues)
+    least = LEAST_UNIT * float(np.sqrt(np.mean(positions**2)))
+    return SpectralMap(positions, cKDTree(positions), 1.0 - eigenvalues, least)
 
 
 def farthest_places(positions: np.ndarray, rows: Rows, at: np.ndarray, walked: np.ndarray) -> np.ndarray:
