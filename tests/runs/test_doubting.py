@@ -15,6 +15,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, StoreError
 from scalemani.interfaces.cli.commands import app
+from scalemani.interfaces.report.reading import read_map
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_weights
 from scalemani.kernels.arrays.draws import sample_rows
@@ -46,11 +47,10 @@ def test_points_are_placed_under_the_pull_of_the_run(points, method, tmp_path):
     """Places are minima of the whole objective, with the pull; some points have no reference."""
     few, weight = points[::8], 20.0
     reference = np.where(np.arange(len(few))[:, np.newaxis] < 40, np.nan, few[:, 2:4])
-    strength = 1.0 if method == "t-sne" else 0.1
+    strength, late = (1.0, 3.0) if method == "t-sne" else (0.1, 1.0)
     model = {"t-sne": sm.TSNE, "elastic-embedding": sm.ElasticEmbedding}[method]
-    model(
-        strength=strength, perplexity=10, global_weight=weight, reference=reference, max_iter=150, store=tmp_path
-    ).fit(few)
+    pulled = {"strength": strength, "exaggeration": late, "global_weight": weight, "reference": reference}
+    model(perplexity=10, max_iter=150, store=tmp_path, **pulled).fit(few)
     doubted = measure_doubt(open_run(tmp_path), Executor(workers=1), {"doubt.null_points": 0})
     doubt, positions = doubted.doubt, np.asarray(doubted.embedding[...])
     affinities = doubted.affinities.tocsr().toarray().astype(np.float64)
@@ -65,7 +65,7 @@ def test_points_are_placed_under_the_pull_of_the_run(points, method, tmp_path):
         term = weight * ((pulled - size * goal) ** 2).sum() / len(pulled) / (1 + size**2)
         if method == "t-sne":
             p, kernel = affinities / affinities.sum(), 1 / (1 + squares)
-            return (p * np.log1p(squares)).sum() + np.log(kernel.sum() - len(kernel)) + term
+            return late * (p * np.log1p(squares)).sum() + np.log(kernel.sum() - len(kernel)) + term
         total = affinities.sum()
         return (affinities * squares).sum() + strength * (np.exp(-squares).sum() - len(squares)) + total * term
 
@@ -196,11 +196,31 @@ def test_the_same_bits_whichever_way_it_is_requested_and_however_work_is_cut(dou
         np.testing.assert_array_equal(one, expected)
 
 
-def test_noise_is_not_believed(tmp_path):
-    noise = np.random.default_rng(4).normal(size=(1200, 10))
-    values = {**VALUES, "doubt": {"null_points": 1200, "measured": True}}
-    made = run(open_points(noise), tmp_path, "t-sne", Parameters().with_values(values), Executor(workers=1))
-    assert made.doubt.believable.mean() < 0.01
+@pytest.mark.parametrize("reference", ["pca", "spectral", None])
+def test_noise_is_not_believed(reference):
+    """Nor is it where a pull brings out its leading columns: the map of noise is under the same pull."""
+    noise = np.random.default_rng(1).normal(size=(800, 8)) * [5, 4, 1, 1, 1, 1, 1, 1]
+    settings = {"doubt.measured": True, "doubt.null_points": 800}
+    pulled = {"global_weight": 10.0, "reference": reference} if reference else {}
+    model = sm.TSNE(perplexity=10, max_iter=150, settings=settings, **pulled).fit(noise)
+    assert model.doubt_.believable.mean() < 0.01
+
+
+def test_moves_that_no_descent_resolves_count_for_nothing():
+    centres = 20.0 * np.eye(4, 5)[np.arange(200) % 4]
+    points = centres + np.random.default_rng(0).normal(scale=0.5, size=(200, 5))
+    model = sm.StudentElasticEmbedding(perplexity=10, settings={"doubt.measured": True, "doubt.null_points": 0})
+    assert model.fit(points).doubt_.doubtful.mean() < 0.02
+
+
+def test_the_reading_says_how_many_neighbours_were_compared_and_that_a_descent_goes_on(tmp_path):
+    points = np.random.default_rng(2).normal(size=(100, 4))
+    settings = {"doubt.measured": True, "doubt.null_points": 0}
+    sm.TSNE(perplexity=3, n_neighbors=9, max_iter=20, settings=settings, store=tmp_path).fit(points)
+    said = " ".join(read_map(sm.open_run(tmp_path), {}).sentences)
+    assert "of the 9 nearest points in the data" in said
+    assert "chance would leave 9.1 %" in said
+    assert "The descent had not converged" in said
 
 
 @pytest.mark.parametrize(("solver", "apart"), [("refine", 0.0), ("lll", 0.0), ("refine", 300.0)])

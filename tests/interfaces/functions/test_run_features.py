@@ -48,12 +48,13 @@ def test_planted_columns_come_first_in_twenty_runs(tmp_path):
     assert np.mean(hits) >= 0.95
 
 
-def test_planted_columns_come_first_in_nonlinear_maps(tmp_path):
+@pytest.mark.parametrize("repulsion", ["exact", "grid"])
+def test_planted_columns_come_first_in_nonlinear_maps(tmp_path, repulsion):
     points, groups, columns = planted(1)
-    sm.TSNE(max_iter=200, store=tmp_path, **OPTIONS).fit(points)
+    sm.TSNE(max_iter=200, settings={"layout.repulsion": repulsion}, store=tmp_path, **OPTIONS).fit(points)
     features = sm.open_run(tmp_path).features(groups)
     assert {int(row["feature"]) - 1 for row in features.table(20) if row["group"] == "in"} == set(columns)
-    assert features.agreement >= 0.9
+    assert features.agreement >= (0.9 if repulsion == "exact" else 0.8)  # second derivatives of a mesh err
 
 
 def test_a_picture_has_a_panel_a_group_and_a_bar_a_feature_longest_first(folder, scalemani):
