@@ -210,8 +210,8 @@ class PlannedStage:
 
     @property
     def memory(self) -> int:
-        """The bytes of a process while the stage runs."""
-        return self.fit.memory.total(self.fit.in_one_process)
+        """The bytes of a process while the stage runs, with one task at least where none fits."""
+        return self.fit.memory.total(max(1, self.fit.in_one_process))
 
     def missing(self, n_blocks: int) -> str:
         """Return what is left to do, for people."""

@@ -24,6 +24,7 @@ from scalemani.io.sources import PointsSource, open_points, take_representation
 from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
+from scalemani.runs.survey import checked_block_rows
 from scalemani.runs.walk import run
 
 MOST_BYTES_IN_MEMORY = 2**22  # of points, whose run takes some ten times as many
@@ -108,7 +109,8 @@ def finished_run(
     few = store is None and rows <= MOST_ROWS_IN_ONE_BLOCK and resources.get("memory") is None
     with store_or_temporary(store, rows * columns * np.dtype(source.dtype).itemsize) as folder:
         with executor_for(**resources) as executor:
-            finished = run(source, folder, method, params, executor, MOST_ROWS_IN_ONE_BLOCK if few else None)
+            block_rows = checked_block_rows(MOST_ROWS_IN_ONE_BLOCK, max(rows, 1)) if few else None
+            finished = run(source, folder, method, params, executor, block_rows)
         yield finished
 
 
