@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.errors import DataError
+
 # Of the largest: spreads below are rounding, since squares of differences lose half of the digits.
 LEAST_SPREAD = 1e-7
 
@@ -43,7 +45,11 @@ class Stretch(NamedTuple):
         pairs : (P, 2) int, two rows each. The length is that of the straight line between them under the mean of the
             inverse metrics at both ends; of far points it says nothing: add up a path of near ones
         """
-        ends = np.asarray(pairs)
+        ends, n_points = np.asarray(pairs), len(self.metric)
+        if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
+            raise DataError(f"pairs must be whole numbers (P, 2), rows of the points, got {ends.dtype} {ends.shape}")
+        if ends.size and not 0 <= ends.min() <= ends.max() < n_points:
+            raise DataError(f"pairs name rows {ends.min()} to {ends.max()}, and there are {n_points} points")
         apart = np.subtract(*(np.asarray(positions, np.float64)[ends[:, side]] for side in (0, 1)))
         inverses = [np.linalg.pinv(self.metric[ends[:, side]], hermitian=True) for side in (0, 1)]
         return np.sqrt(np.maximum(0.5 * np.einsum("pa,pab,pb->p", apart, sum(inverses), apart), 0.0))

@@ -52,7 +52,9 @@ class Doubt(NamedTuple):
     @property
     def verdicts(self) -> np.ndarray:
         """What is to be said of each point in a legend, (N,) texts."""
-        return np.select([self.doubtful, self.believable], ["could lie elsewhere", "believable"], "not told from noise")
+        left_out = np.isnan(self.perturbation)
+        words = ["left out", "could lie elsewhere", "believable"]
+        return np.select([left_out, self.doubtful, self.believable], words, "not told from noise")
 
     @classmethod
     def read(cls, stored: StoredDoubt, rows: np.ndarray) -> "Doubt":

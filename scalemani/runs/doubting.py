@@ -6,6 +6,7 @@ from typing import Any
 
 from scalemani.config.params import Parameters
 from scalemani.config.params.effects import RunConfiguration, conditions, why_idle
+from scalemani.config.routing import refusal_of_doubt
 from scalemani.config.stages import DOUBT
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
@@ -44,6 +45,9 @@ def measure_doubt(run: Run, executor: Executor, settings: Mapping[str, Any] = Ma
             raise ConfigError(f"doubt measures it, whatever {name} is: leave it out")
         if not name.startswith(f"{DOUBT.name}."):
             raise ConfigError(f"doubt takes parameters of its stage, doubt.NAME, got {name}: leave it out")
+    why = refusal_of_doubt(run.method, run.params.affinities.kind, StoredWeights.STAGE in run.keys)
+    if why:
+        raise ConfigError(f"{run.store.root} has no doubt of its points: {why}")
     requested = Parameters.of(run.params).with_values({**settings, "doubt.measured": True})
     params = requested.resolved(run.method, run.dimensions.n_points)
     check_effects(run, requested)

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import scalemani as sm
+from scalemani.errors import DataError
 from scalemani.kernels.stretch import local_stretch
 
 N, K = 20_000, 15
@@ -103,3 +104,10 @@ def test_lengths_of_pairs_are_distances_in_the_data_whatever_the_map_does_to_the
     assert np.mean(np.abs(ratios - 1) < 0.1) > 0.9
     plain = np.linalg.norm(positions[pairs[:, 0]] - positions[pairs[:, 1]], axis=1) / truth
     assert plain.max() > 5 * plain.min()
+    for wrong, match in (
+        ([[0, 4000]], "there are 4000 points"),
+        ([[0, -1]], "rows -1"),
+        ([[0.0, 1.0]], "whole numbers"),
+    ):
+        with pytest.raises(DataError, match=match):
+            stretch.lengths(positions, np.array(wrong))

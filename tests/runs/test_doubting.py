@@ -364,4 +364,5 @@ def test_points_of_every_kind_have_it_and_rows_that_were_left_out_have_none(poin
     model = sm.TSNE(settings={"doubt.measured": True, "doubt.null_points": 60}, **options).fit(rows)
     assert model.certificates_["doubt"]["null_points"] == null
     assert np.isnan(model.doubt_.perturbation).sum() == np.isnan(model.doubt_.places[:, 0]).sum() == missing
+    assert np.count_nonzero(model.doubt_.verdicts == "left out") == missing
     assert (np.isnan(model.doubt_.agreement) == np.isnan(model.embedding_[:, 0])).all()
