@@ -227,7 +227,9 @@ CLAIMS = {
         "residual", "angle_bound", "eigenvalue_error_bound", "eigengap", "explained_share", "resolved_angle_bound",
     ),
     ("kernel-pca", "kernel_components"): ("residual", "eigengap", "eigenvalue_error_bound"),
-    ("kernel-function-pca", "function_components"): ("residual", "eigengap", "eigenvalue_error_bound", "least_share"),
+    ("kernel-function-pca", "function_components"): (
+        "residual", "eigengap", "angle_bound", "eigenvalue_error_bound", "resolved_angle_bound", "least_share", "sigma",
+    ),
     ("lle", "local_reconstruction"): ("residual", "eigengap", "eigenvalue_error_bound"),
     ("lda-few", "discriminants"): ("residual", "share_error_bound", "outside_share"),
     ("kernel-lda", "kernel_discriminants"): ("residual", "share_error_bound"),
