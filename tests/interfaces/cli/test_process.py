@@ -82,7 +82,7 @@ def test_where_inodes_are_missing_bytes_are_not_blamed(ending, tmp_path, monkeyp
     "name", ["plain", "two words", "a\nb", "it's\n\\here", "tab\tand\x1b[31m", "ä\nö", "$HOME`id`\n", "-x\r\n"]
 )
 def test_the_next_commands_name_the_run_whatever_letters_are_in_its_name(tmp_path, name):
-    run = types.SimpleNamespace(store=types.SimpleNamespace(root=tmp_path / name), embeds=True)
+    run = types.SimpleNamespace(store=types.SimpleNamespace(root=tmp_path / name), embeds=True, keys={})
     line = next_steps(run)
     assert line.isprintable()
     command = line.removeprefix("next: ").partition(", ")[0].replace("scalemani report", "printf %s")

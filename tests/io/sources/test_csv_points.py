@@ -89,7 +89,11 @@ def test_what_programs_write_around_the_columns_is_none(tmp_path, index):
     [
         ("x;y\n1;2\n", DataError, "semicolons between its values: write it with commas"),
         ("", DataError, "no first line"),
-        ("x,kind\n1,a\n", DataError, r"no numbers: kind \(string\); leave these out, with --exclude kind or as '.*a.csv::!kind'"),
+        (
+            "x,kind\n1,a\n",
+            DataError,
+            r"no numbers: kind \(string\); leave these out, with --exclude kind or as '.*a.csv::!kind'",
+        ),
         ("x,y\n1,2\n1,2,3\n", DataError, "Expected 2 columns, got 3"),
     ],
 )
