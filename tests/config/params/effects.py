@@ -325,7 +325,10 @@ ROWS: dict[str, Rows] = {
     "doubt.measured": (Same(True, "scores come in addition"),),
     "doubt.n_neighbors": (Row(5, DOUBTED, "doubt.median_preservation"),),
     "doubt.null_points": (Row(60, DOUBTED, "doubt.null_points"),),
-    "doubt.halves": (Row(2, DOUBTED | {"doubt.halves": 1}, "doubt.mean_stable"),),
+    "doubt.halves": (
+        Row(2, DOUBTED | {"doubt.halves": 1}, "doubt.mean_stable", methods=DESCENTS),
+        Refused(1, "of a map by a descent", DOUBTED, methods=("laplacian-eigenmaps",)),
+    ),
     "doubt.rate": (Row(0.9, DOUBTED, "doubt.believable_p_value", points="apart"),),
     "layout.strength": (Row(0.3),),
     "layout.direction": (Row("gradient-descent"),),

@@ -350,7 +350,7 @@ def folder(tmp_path_factory):
     sm.LaplacianEigenmaps(store=here / "run", **given).fit(POINTS)
     sm.ElasticEmbedding(max_iter=3, store=here / "descent", **given).fit(POINTS)
     doubted = {"doubt.measured": True, "doubt.null_points": 0}
-    sm.ElasticEmbedding(max_iter=3, store=here / "doubted", settings=doubted, **given).fit(POINTS)
+    sm.LaplacianEigenmaps(store=here / "doubted", settings=doubted, **given).fit(POINTS)
     crowded = np.concatenate([POINTS, np.repeat(POINTS[:1], 12, axis=0)])  # copies are equally near: saturated
     sm.LaplacianEigenmaps(perplexity=4, store=here / "poor", **given).fit(crowded)
     return here
