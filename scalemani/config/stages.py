@@ -179,13 +179,13 @@ DOUBT = Stage(
     seeded=True,
     optional=True,
     wanted=("doubt.measured", True),
-    key=Key(without=("partition", "embedding")),
+    key=Key(version=2, without=("partition", "embedding")),
 )
 
 SPECTRAL_DOUBT = replace(  # of eigenvectors, whose places follow from the graph
     DOUBT,
     inputs=("partition", "work_points", "neighbors", "symmetric_affinities", "embedding"),
-    key=Key(without=("partition",)),
+    key=replace(DOUBT.key, without=("partition",)),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

@@ -206,11 +206,26 @@ def test_noise_is_not_believed(reference):
     assert model.doubt_.believable.mean() < 0.01
 
 
-def test_moves_that_no_descent_resolves_count_for_nothing():
+def test_moves_that_no_map_shows_count_for_nothing():
     centres = 20.0 * np.eye(4, 5)[np.arange(200) % 4]
     points = centres + np.random.default_rng(0).normal(scale=0.5, size=(200, 5))
-    model = sm.StudentElasticEmbedding(perplexity=10, settings={"doubt.measured": True, "doubt.null_points": 0})
+    settings = {"doubt.measured": True, "doubt.null_points": 0}
+    model = sm.StudentElasticEmbedding(perplexity=10, settings=settings)
     assert model.fit(points).doubt_.doubtful.mean() < 0.02
+    cells = np.random.default_rng(1).integers(0, 2, size=(300, 3)).astype(float)  # eight places, each of many points
+    maps = sm.LaplacianEigenmaps(perplexity=8, solver="exact", settings=settings).fit(cells)
+    away = np.linalg.norm(maps.doubt_.places - maps.embedding_, axis=1)
+    assert away[maps.doubt_.doubtful].min(initial=np.inf) > 2e-3 * np.sqrt(np.mean(maps.embedding_**2))
+
+
+def test_coordinates_that_were_passed_have_no_map_without_structure():
+    """They may hold what the columns say together: noise under a pull to its own components would be believed."""
+    noise = np.random.default_rng(1).normal(size=(150, 5))
+    settings = {"doubt.measured": True, "doubt.null_points": 150}
+    pulled = {"global_weight": 3.0, "reference": noise[:, :2]}
+    model = sm.TSNE(perplexity=5, max_iter=20, settings=settings, **pulled).fit(noise)
+    assert (model.doubt_.p_value == 1).all()
+    assert not model.doubt_.believable.any()
 
 
 def test_the_reading_says_how_many_neighbours_were_compared_and_that_a_descent_goes_on(tmp_path):
@@ -268,7 +283,7 @@ def test_what_has_no_place_of_its_own_is_refused(points, tmp_path):
             run(open_points(points), tmp_path / method, method, values, Executor(workers=1))
     for others, match in (
         ({"embedding": {"solver": "nystrom"}}, "no graph of all points"),
-        ({"doubt": {"measured": True, "halves": 1}}, "of a map by a descent"),
+        ({"doubt": {"measured": True, "halves": 1}}, "halves are mapped by a descent"),
     ):
         asked = values.with_values(others)
         with pytest.raises(ConfigError, match=match):

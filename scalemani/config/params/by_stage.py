@@ -511,7 +511,12 @@ class DoubtParams:
     rate: Part = 0.05
     halves: Annotated[
         CountOrZero,
-        Acts("doubt.measured", Where("of a map by a descent", lambda here: "layout" in here.stages), required=True),
+        Acts(
+            "doubt.measured",
+            Where("of a map by a descent", lambda here: "layout" in here.stages),
+            required=True,
+            reason="halves are mapped by a descent, and this map is made by none",
+        ),
         Acts("layout.init", OneOf(*COMPUTED_STARTS)),
     ] = 0
 

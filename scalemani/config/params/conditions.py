@@ -116,17 +116,20 @@ class Acts:
     """The condition of a parameter: what the value of another one, named `on`, or of itself has to be.
 
     Where it fails, a requested value is left out and named in a note, or refused where it is `required`: the request
-    contradicts itself.
+    contradicts itself. `reason` says why in words of its own, where values of `on` do not.
     """
 
     on: str
     what: Requirement
     required: bool = False
+    reason: str = ""
 
     def why_not(self, here: Configuration) -> str:
         """Return why the parameter has no effect; "" where the condition is met."""
         value = here.value(self.on)
-        return "" if self.what.holds(value, here) else f"it takes {self.on} {self.what}, which is {value} here"
+        if self.what.holds(value, here):
+            return ""
+        return self.reason or f"it takes {self.on} {self.what}, which is {value} here"
 
 
 def conditions_of(table: type) -> dict[str, list[Acts]]:

@@ -292,7 +292,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "believable": "share of the points that agree with the data better than points without structure, of which at "
         "most a share doubt.rate is expected not to",
         "moved_beyond": "share of the points that could as well lie beyond two of their neighbours' distances",
-        "median_perturbation": "how far the better place of half of the points is at most, in these distances",
+        "median_perturbation": "how far the other place of half of the points is at most, in these distances",
         "median_preservation": "share of its nearest points in the data that half of the points have kept in the map",
         "median_spread": "how far half of the points lie at most from their places, in maps of halves of the points "
         "that are brought onto the map, over the root mean square distance of all points from their mean",

@@ -15,7 +15,7 @@ from scalemani.io.sources.label_values import Measured, is_absent
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.runs.doubt import Doubt
 from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import StoredLayout
+from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
 
 VOTERS = 15  # nearest points of a place, most of which say which class is there
 LEAST_LABELLED = 2  # points, as for measures by labels
@@ -211,6 +211,11 @@ def sentences_of(run: Run, doubt: Doubt, exchanges: Mapping[str, tuple[Exchange,
         f"the map{most}. Their place there is {BETTER if descended else ELSEWHERE}, and farther than twice the "
         "distance of their neighbours. How many of such points lie wrong is not known."
     )
+    if not descended and run.stored(StoredEmbedding).in_pieces:
+        said.append(
+            "Pieces: the graph fell apart, and each piece was embedded by itself, about one middle. On the map they "
+            "lie over one another: neighbours and distances across pieces say nothing, and these figures count them."
+        )
     if descended and run.certificates[StoredLayout.STAGE]["stopped"] != CONVERGED:
         said.append(
             "The descent had not converged: some of these points are on their way to where they would end. Raise its "

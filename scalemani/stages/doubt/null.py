@@ -36,7 +36,6 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS
 from scalemani.stages.arrays.embeddings import StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.doubt.halves import reference_of
 
 QUERIES_AT_ONCE = 256
 REFERENCES = 300  # points that distances to are compared: a correlation over half of them errs by a tenth at most
@@ -72,8 +71,13 @@ def points_held(sizes: Sizes, count: int) -> float:
 
 
 def n_sampled(params: Resolved, n_points: int) -> int:
-    """Return how many points the null map has; 0 where neighbours or affinities are precomputed or not entropic."""
-    known = params.points.metric != PRECOMPUTED and params.affinities.kind == "entropic"
+    """Return how many points the null map has; 0 where neighbours or affinities are precomputed or not entropic.
+
+    Nor is there one where points are pulled to coordinates that were passed: these may hold what columns of the points
+    say together, and cannot be made anew of permuted ones.
+    """
+    passed = params.layout.global_weight > 0 and params.layout.reference == INPUT_START
+    known = params.points.metric != PRECOMPUTED and params.affinities.kind == "entropic" and not passed
     wanted = min(params.doubt.null_points, n_points) if known else 0
     return wanted if wanted > params.affinity_neighbors else 0
 
@@ -85,14 +89,12 @@ def null_agreements(task: StageTask, over: Mapper) -> np.ndarray:
     if count == 0:
         return np.empty(0)
     stored, metric = task.stored(StoredWorkPoints).points, params.points.metric
-    rows = sample_rows(params.seed, "doubt/sample", n_points, count)
-    sample = stored.gather(rows)
+    sample = stored.gather(sample_rows(params.seed, "doubt/sample", n_points, count))
     points = comparable(permuted_columns(sample, generator(params.seed, "doubt/columns")), metric)
     symmetric = affinities_of(*nearest_in(points, params.affinity_neighbors, metric, over), params)
     positions = spectral_positions(symmetric, params)
     if StoredLayout.STAGE in task.inputs:
-        reference = reference_in(task, rows, points, positions)
-        positions = descended(positions, symmetric, reference, params, over)
+        positions = descended(positions, symmetric, reference_in(points, positions, params), params, over)
     chosen = sample_rows(params.seed, "doubt/references", count, REFERENCES)
     return np.sort(agreements_with(points, points[chosen], metric, positions, positions[chosen]))
 
@@ -178,17 +180,11 @@ def affinities_of(indices: np.ndarray, squares: np.ndarray, params: Resolved) ->
     return (0.5 * (directed + directed.T)).tocsr()
 
 
-def reference_in(task: StageTask, rows: np.ndarray, points: Points, spectral: np.ndarray) -> np.ndarray | None:
-    """Return what the permuted points (n, D) of work rows (n,) are pulled to, by their spectral map; None: nothing.
-
-    Coordinates that were passed stay those of the rows: they say nothing of what was permuted.
-    """
-    layout = task.params.layout
-    if layout.global_weight == 0:
+def reference_in(points: Points, spectral: np.ndarray, params: Resolved) -> np.ndarray | None:
+    """Return what permuted points (n, D) are pulled to, whose spectral map is (n, d); None: nothing."""
+    if params.layout.global_weight == 0:
         return None
-    if layout.reference == INPUT_START:
-        return reference_of(task)[rows]
-    return spectral if layout.reference == SPECTRAL_START else principal_positions(points, task.params)
+    return spectral if params.layout.reference == SPECTRAL_START else principal_positions(points, params)
 
 
 def principal_positions(points: Points, params: Resolved) -> np.ndarray:

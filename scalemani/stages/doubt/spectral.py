@@ -16,7 +16,7 @@ from scalemani.kernels.graph.product import Rows
 from scalemani.stages.arrays.embeddings import StoredDoubt, StoredEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 
-LEAST_UNIT = 1e-6  # of the root mean square coordinate: what solvers leave of a map's errors is larger
+LEAST_UNIT = 1e-3  # of the root mean square coordinate: less is no pixel of a picture
 
 
 class SpectralMap(NamedTuple):

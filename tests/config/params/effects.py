@@ -327,7 +327,7 @@ ROWS: dict[str, Rows] = {
     "doubt.null_points": (Row(60, DOUBTED, "doubt.null_points"),),
     "doubt.halves": (
         Row(2, DOUBTED | {"doubt.halves": 1}, "doubt.mean_stable", methods=DESCENTS),
-        Refused(1, "of a map by a descent", DOUBTED, methods=("laplacian-eigenmaps",)),
+        Refused(1, "halves are mapped by a descent", DOUBTED, methods=("laplacian-eigenmaps",)),
     ),
     "doubt.rate": (Row(0.9, DOUBTED, "doubt.believable_p_value", points="apart"),),
     "layout.strength": (Row(0.3),),
