@@ -49,7 +49,7 @@ class Stretch(NamedTuple):
         if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
             raise DataError(f"pairs must be whole numbers (P, 2), rows of the points, got {ends.dtype} {ends.shape}")
         if ends.size and not 0 <= ends.min() <= ends.max() < n_points:
-            raise DataError(f"pairs name rows {ends.min()} to {ends.max()}, and there are {n_points} points")
+            raise DataError(f"pairs must name rows from 0 to {n_points - 1}, got {ends.min()} to {ends.max()}")
         apart = np.subtract(*(np.asarray(positions, np.float64)[ends[:, side]] for side in (0, 1)))
         inverses = [np.linalg.pinv(self.metric[ends[:, side]], hermitian=True) for side in (0, 1)]
         return np.sqrt(np.maximum(0.5 * np.einsum("pa,pab,pb->p", apart, sum(inverses), apart), 0.0))
