@@ -4,7 +4,6 @@ const SHARE = 0.94; // of the canvas that the whole map fills
 const MOST_STRETCH = 4; // beyond this ratio of extents, axes are scaled one by one
 const REST = 160; // milliseconds without a frame, after which all points are drawn
 const REACH = 9; // pixels from the pointer to a point
-const COARSE = 0.5; // of the pixels a side, while the map moves where no graphics card draws it
 const PLAIN = "#50afff";
 const MOST_RINGS = 2000; // around points that a text was found in, or that could lie elsewhere
 const STILL = 4; // pixels that a pointer may move in a click
@@ -32,17 +31,12 @@ class MapView {
   // Geometry: places are in [0, 1] along each axis; pixels are those of the page.
 
   resize() {
-    this.fit(1);
-    this.draw();
-  }
-
-  // Give the canvases the pixels of the page, and the one of the points a share of these a side.
-  fit(share) {
     const ratio = devicePixelRatio || 1;
-    for (const [element, part] of [[this.element, share], [this.overlay.canvas, 1]]) {
-      const [width, height] = [element.clientWidth, element.clientHeight].map((side) => Math.max(1, Math.round(side * ratio * part)));
-      if (element.width !== width || element.height !== height) Object.assign(element, { width, height });
+    for (const element of [this.element, this.overlay.canvas]) {
+      element.width = Math.max(1, Math.round(element.clientWidth * ratio));
+      element.height = Math.max(1, Math.round(element.clientHeight * ratio));
     }
+    this.draw();
   }
 
   unit() {
@@ -95,7 +89,6 @@ class MapView {
     if (!this.frame) this.frame = requestAnimationFrame(() => {
       const began = performance.now();
       this.frame = 0;
-      this.fit(this.most !== Infinity && this.pace.coarse ? COARSE : 1);
       this.drawAtOnce();
       if (this.most !== Infinity) this.learn(began, this.most);
     });
