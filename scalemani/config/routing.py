@@ -73,12 +73,10 @@ def route(
     check_search(compared, neighbors)
     by_solver = solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]
     if not by_solver or LEAVE_OUT in optional:
-        check_optional(method, precomputed, neighbors, affinities, optional)
+        check_optional(method, solver, precomputed, neighbors, affinities, optional)
     if by_solver and DOUBT.name in optional:
-        raise ConfigError(
-            f"embedding.solver={solver} has no graph of all points, by which they could be placed: leave out "
-            "doubt.measured, or take refine, lll or exact"
-        )
+        why = refusal_of_doubt(method, solver, affinities, WEIGHTS.name in optional)
+        raise ConfigError(f"{why}: leave out doubt.measured")
     known = stages_of_solver(method, solver, precomputed or compared) if by_solver else ROUTES[method]
     needed = [stage for stage in known if not stage.optional or stage.name in optional]
     if not by_solver:
@@ -185,21 +183,23 @@ def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> li
     ]
 
 
-def refusal_of_doubt(method: str, affinities: str | None, weighted: bool) -> str:
+def refusal_of_doubt(method: str, solver: str, affinities: str | None, weighted: bool) -> str:
     """Return why the doubt of points cannot be measured; "" where it can."""
     if not is_doubted(method):
         measured = ", ".join(filter(is_doubted, ROUTES))
         return f"{method} has no place for each point with all others fixed, which {measured} have"
+    if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]:
+        return f"embedding.solver={solver} has no graph of all points, by which refine, lll and exact place each"
     if affinities == PRECOMPUTED:
         return "precomputed affinities have no neighbours that a map could be compared with"
     return "points with weights are not placed one by one" if weighted else ""
 
 
 def check_optional(
-    method: str, precomputed: str, neighbors: str, affinities: str | None, optional: Collection[str]
+    method: str, solver: str, precomputed: str, neighbors: str, affinities: str | None, optional: Collection[str]
 ) -> None:
     """Raise ConfigError for the first optional stage that a method, pixels or a precomputed input cannot have."""
-    merges = DUPLICATES.name in optional
+    merges, weighted = DUPLICATES.name in optional, WEIGHTS.name in optional
     weighing = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
     unweighted = "" if method in weighing else f"{method} takes no weights, which {', '.join(weighing)} take"
     pixels = f"neighbors.method={neighbors} is for pixels" if neighbors in extensions(PixelsExtension) else ""
@@ -217,7 +217,7 @@ def check_optional(
             unweighted or pixels or (precomputed if affinities == PRECOMPUTED else ""),
         ),
         CLASSES.name: ("symmetric_affinities.target_weight", kernel or pixels),
-        DOUBT.name: ("doubt.measured", refusal_of_doubt(method, affinities, WEIGHTS.name in optional) or pixels),
+        DOUBT.name: ("doubt.measured", refusal_of_doubt(method, solver, affinities, weighted) or pixels),
     }
     for requested, (how, why) in refusals.items():
         if requested in optional and why:

@@ -17,6 +17,7 @@ from scalemani.errors import DataError
 
 # Of the largest: spreads below are rounding, since squares of differences lose half of the digits.
 LEAST_SPREAD = 1e-7
+BY_POINT = ("area", "anisotropy", "explained")  # of a stretch, what is one number at each point
 
 
 class Stretch(NamedTuple):

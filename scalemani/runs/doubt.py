@@ -56,6 +56,11 @@ class Doubt(NamedTuple):
         words = ["left out", "could lie elsewhere", "believable"]
         return np.select([left_out, self.doubtful, self.believable], words, "not told from noise")
 
+    @staticmethod
+    def read_doubtful(stored: StoredDoubt, rows: np.ndarray) -> np.ndarray:
+        """Return which work rows (M,) are doubtful, of what the stage has stored."""
+        return stored.perturbation.read()[rows] > BEYOND
+
     @classmethod
     def read(cls, stored: StoredDoubt, rows: np.ndarray) -> "Doubt":
         """Return the doubt at work rows (M,) of what the stage has stored."""

@@ -45,13 +45,14 @@ def measure_doubt(run: Run, executor: Executor, settings: Mapping[str, Any] = Ma
             raise ConfigError(f"doubt measures it, whatever {name} is: leave it out")
         if not name.startswith(f"{DOUBT.name}."):
             raise ConfigError(f"doubt takes parameters of its stage, doubt.NAME, got {name}: leave it out")
-    why = refusal_of_doubt(run.method, run.params.affinities.kind, StoredWeights.STAGE in run.keys)
+    weighted, chosen = StoredWeights.STAGE in run.keys, run.params
+    why = refusal_of_doubt(run.method, chosen.embedding.solver, chosen.affinities.kind, weighted)
     if why:
         raise ConfigError(f"{run.store.root} has no doubt of its points: {why}")
     requested = Parameters.of(run.params).with_values({**settings, "doubt.measured": True})
     params = requested.resolved(run.method, run.dimensions.n_points)
     check_effects(run, requested)
-    stage = next(one for one in params.route(run.method, StoredWeights.STAGE in run.keys) if one.name == DOUBT.name)
+    stage = next(one for one in params.route(run.method, weighted) if one.name == DOUBT.name)
     inputs = {name: run.group(name) for name in stage.inputs}
     key = key_of(stage, params, [run.keys[name] for name in stage.inputs if name not in stage.key.without])
     with executor.started(), locked_run(run.store.root, executor) as target:

@@ -338,12 +338,20 @@ class Run:
     @property
     def retained_doubt(self) -> Doubt:
         """The doubt (M,) of the rows that were not left out."""
+        return Doubt.read(self._stored_doubt(), self.order.of_results(slice(None)))
+
+    @property
+    def retained_doubtful(self) -> np.ndarray:
+        """Which of these rows (M,) could as well lie elsewhere; no other score is read."""
+        return Doubt.read_doubtful(self._stored_doubt(), self.order.of_results(slice(None)))
+
+    def _stored_doubt(self) -> StoredDoubt:
         if StoredDoubt.STAGE not in self.keys:
             raise StoreError(
                 f"{self.store.root} has no doubt of its points: scalemani doubt RUN measures it, or embed with "
                 "--set doubt.measured=true"
             )
-        return Doubt.read(self._finished(StoredDoubt), self.order.of_results(slice(None)))
+        return self._finished(StoredDoubt)
 
     def doubt_of_input(self) -> Doubt:
         """Return the doubt with all rows (N,) of the input, NaN and False in those that were left out."""

@@ -209,9 +209,14 @@ class PlannedStage:
     projected: Disk
 
     @property
+    def tasks(self) -> int:
+        """How many tasks run in a process at once, one where none fits."""
+        return max(1, self.fit.in_one_process)
+
+    @property
     def memory(self) -> int:
-        """The bytes of a process while the stage runs, with one task at least where none fits."""
-        return self.fit.memory.total(max(1, self.fit.in_one_process))
+        """The bytes of a process while the stage runs."""
+        return self.fit.memory.total(self.tasks)
 
     def missing(self, n_blocks: int) -> str:
         """Return what is left to do, for people."""

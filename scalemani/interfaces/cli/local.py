@@ -77,6 +77,7 @@ def stretch(
     from scalemani.io.export import checked_target
     from scalemani.io.export.writers import CSV, WRITERS, write_csv
     from scalemani.io.sources.lazy import lazy_rows
+    from scalemani.kernels.stretch import BY_POINT
     from scalemani.runs.opened import open_run
 
     target, suffix = checked_target(out, (*WRITERS, CSV))
@@ -87,7 +88,7 @@ def stretch(
         del columns["metric"]  # a matrix is no column
     write: Callable[..., None] = write_csv if suffix == CSV else WRITERS[suffix]
     write(columns, target)
-    for name in ("area", "anisotropy", "explained"):
+    for name in BY_POINT:
         low, middle, high = np.nanquantile(getattr(result, name), [0.05, 0.5, 0.95])
         say(f"{name:<12}{middle:.4g}   {low:.4g} to {high:.4g} at nine points of ten")
 

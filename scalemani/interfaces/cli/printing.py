@@ -234,7 +234,7 @@ def show_plan(plan: Plan, seconds: Mapping[str, float]) -> None:
 def show_needs(plan: Plan, name: str) -> None:
     """Print what a stage takes of memory and of the disk, and how memory adds up to what the plan shows."""
     planned = plan.planned(name)
-    tasks, used = planned.fit.in_one_process, planned.fit
+    tasks, used = planned.tasks, planned.fit
     where, cache = "memory" if used.in_memory else "files", format_bytes(used.cache)
     say(f"memory of {name}")
     for term in (Memory(of_process()) + planned.held).listed():

@@ -26,6 +26,7 @@ from scalemani.io.figures import (
 from scalemani.io.sources import open_points
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import chosen_labels, named_labels
+from scalemani.kernels.stretch import BY_POINT
 from scalemani.runs.clusters import labels_or_clusters, with_clusters
 from scalemani.runs.new_points.neighbors import KnnGraph
 from scalemani.runs.opened import Run, poor_points
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 CLUSTERS = "clusters of the run"
-STRETCHES = ("area", "anisotropy", "explained")  # at each point
 SUFFIXES = (".html", ".htm")
 
 
@@ -218,7 +218,7 @@ class Shown:
         shown: Any = self
         marked = poor_points(run or shown.run_) if poor else None
         if doubtful:
-            chosen = self.retained_doubt.doubtful if isinstance(self, Run) else drawn.of_rows(shown.doubt_.doubtful)
+            chosen = self.retained_doubtful if isinstance(self, Run) else drawn.of_rows(shown.doubt_.doubtful)
             marked = chosen if marked is None else marked | chosen
         if stretch:
             if poor or doubtful or positions is not None or places.shape[1] == 1:
@@ -329,7 +329,7 @@ class ReportedRun(Shown, Run):
         reading = read_map(self, classes) if DOUBT.name in self.records() and positions is None else None
         verdicts = {} if reading is None else {DOUBT.name: self.doubt_of_input().verdicts}
         stretched = self.stretch() if stretch else None
-        scores = {} if stretched is None else {f"stretch: {name}": getattr(stretched, name) for name in STRETCHES}
+        scores = {} if stretched is None else {f"stretch: {name}": getattr(stretched, name) for name in BY_POINT}
         shown = map_data(self, {**columns, **verdicts, **scores}, positions=positions)
         text = page(self, quality, shown, heading, reading)
         with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
@@ -449,7 +449,7 @@ class ReportedRun(Shown, Run):
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.retained_labels[...])} if StoredClustering.STAGE in self.keys else {}
         lists = (lambda: self.retained_graph.indices) if StoredNeighbors.STAGE in self.keys else None
-        doubtful = (lambda: self.retained_doubt.doubtful) if DOUBT.name in self.records() else None
+        doubtful = (lambda: self.retained_doubtful) if DOUBT.name in self.records() else None
         return DrawnEmbedding(
             self.retained_embedding,
             self.n_input_points,

@@ -96,20 +96,19 @@ LEAST_EIGENVALUE = good_if(
     "no farther from zero than the last component: else the kernel is not positive semidefinite",
 )
 
+OF_SCORES = subspace_meanings(
+    "|J K J u - lambda u| of the worst column u at unit length, over all points, as a share of the largest "
+    "lambda: how far scores are from exact eigenvectors of the centred kernel"
+)
+
 MEANINGS = {
     "kernel_components": {
         "least_eigenvalue": Meaning("least eigenvalue of the kernel on the landmarks", LEAST_EIGENVALUE),
-        **subspace_meanings(
-            "|J K J u - lambda u| of the worst column u at unit length, over all points, as a share of the largest "
-            "lambda: how far scores are from exact eigenvectors of the centred kernel"
-        ),
+        **OF_SCORES,
     },
     "function_components": {
         "sigma": Meaning("the bandwidth of the Gaussian kernel"),
         "least_share": Meaning("the least eigenvalue of the kernel between landmarks, as a share of the largest"),
-        **subspace_meanings(
-            "|J K J u - lambda u| of the worst column u at unit length, over all points, as a share of the largest "
-            "lambda: how far scores are from exact eigenvectors of the centred kernel"
-        ),
+        **OF_SCORES,
     },
 }
