@@ -36,7 +36,7 @@ MEASURES = {
     ("scalemani.stages.neighbors", "find_truth"): "recall: true neighbours of the sample",
     ("scalemani.stages.neighbors", "measured_recall"): "recall: lists compared",
     ("scalemani.stages.neighbors", "compared_recall"): "recall of an exact search",
-    ("scalemani.stages.affinities", "entropic_certificates"): "entropy residuals as stored",
+    ("scalemani.stages.affinities", "block_of_entropic"): "entropy residuals as stored",
     ("scalemani.stages.landmark_weights", "block_errors"): "reconstruction errors",
     ("scalemani.stages.embedding.solvers", "residuals_of"): "residuals of landmarks' vectors",
     ("scalemani.stages.layout", "sums_at_end"): "force errors at the end",

@@ -4,10 +4,11 @@ import contextlib
 import functools
 import itertools
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import numpy as np
@@ -93,18 +94,17 @@ class StageContext:
         same = missing if stays is None else list(filter(stays, missing))
         self.executor.over(functools.partial(task.output.take_block, other=earlier), same)
 
-    def graph(self) -> "StageGraph":
-        """Return an empty graph of tasks of this stage."""
-        return StageGraph(self)
+    def compute(self, tasks: "AddTasks") -> Any:
+        """Have Dask compute what a function adds to an empty graph; return the result of the fold that it returns."""
+        graph = StageGraph(self)
+        return graph.compute(tasks(graph))
 
     def map_blocks(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block.
 
         These are rows of arrays, or parts that are as long as they happen to be, of which a step may have a `count`.
         """
-        graph = self.graph()
-        graph.map_blocks(function, step, count)
-        graph.compute()
+        self.compute(lambda graph: graph.map_blocks(function, step, count))
 
     def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
         """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
@@ -119,19 +119,15 @@ class StageContext:
 
     def map_block_ranges(self, function: RangeFunction, blocks: int, step: str = "") -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
-        graph = self.graph()
-        graph.map_block_ranges(function, blocks, step)
-        graph.compute()
+        self.compute(lambda graph: graph.map_block_ranges(function, blocks, step))
 
     def fold(self, function: FoldFunction, combine: Combine, ranges: Sequence[Any], shown: str = "") -> Any:
         """Return function(task, range) of all ranges of blocks or tiles combined in order; None without ranges."""
-        graph = self.graph()
-        return graph.compute(graph.fold(function, combine, ranges, shown=shown))
+        return self.compute(lambda graph: graph.fold(function, combine, ranges, shown=shown))
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
         """Return function(task, block) of all blocks, combined in order."""
-        graph = self.graph()
-        return graph.compute(graph.fold_blocks(function, combine, shown))
+        return self.compute(lambda graph: graph.fold_blocks(function, combine, shown))
 
     def blocks_per_range(self, bytes_per_block: int) -> int:
         """Return how many blocks a range has: as many as the cache of a process holds, and a range for every task."""
@@ -152,7 +148,7 @@ class StageGraph:
     """
 
     def __init__(self, context: StageContext) -> None:
-        self._context, self._tasks = context, TaskGraph(context.task.stage)
+        self.context, self.tasks = context, TaskGraph(f"{name_of_run(context.task)}.{context.task.stage}")
         self._step, self._writers = "", dict[int, Key]()  # of the last layer of blocks, and the task that writes each
         self._ends = list[Key]()  # what is done once all blocks of a layer are written
         self._shown, self._unit, self._count = "", "block", 0
@@ -187,7 +183,7 @@ class StageGraph:
         ranges : of blocks or tiles, from a `start`
         rows_each : rows of a tile; None: of a block
         """
-        dimensions, name = self._context.task.dimensions, shown or "part"
+        dimensions, name = self.context.task.dimensions, shown or "part"
         blocks_of = functools.partial(blocks_of_rows, rows_each or dimensions.block_rows, dimensions.block_rows)
         parts = self._add(
             functools.partial(part_of_fold, function, name),
@@ -197,26 +193,26 @@ class StageGraph:
             None if rows_each else dimensions.rows,
         )
         self._note(shown, len(ranges), "part")
-        return self._tasks.tree(combine, parts)
+        return self.tasks.tree(combine, parts)
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Key | None:
         """Add function(task, block) of all blocks, combined in their order; return the key of the result."""
-        ranges = ranges_of(self._context.task.dimensions.n_blocks)
+        ranges = ranges_of(self.context.task.dimensions.n_blocks)
         return self.fold(functools.partial(folded, function, combine), combine, ranges, shown=shown)
 
     def compute(self, target: Key | None = None) -> Any:
         """Have Dask compute all; return the result of a fold."""
-        context, targets = self._context, [*self._ends, *([target] if target else [])]
+        context, targets = self.context, [*self._ends, *([target] if target else [])]
         context.executor.progress.start(self._shown or context.task.stage, self._count, self._unit)
-        results = context.executor.compute(self._tasks, targets, context.at_once, context.batch) if targets else []
+        results = context.executor.compute(self.tasks, targets, context.at_once, context.batch) if targets else []
         context.task.output.refresh()
         return results[-1] if target else None
 
     def _map(
         self, function: RangeFunction, step: str, together: int, count: int | None, reads: BlocksOf | None
     ) -> None:
-        dimensions = self._context.task.dimensions
-        missing = self._context.missing_ranges(step, together, dimensions.n_blocks if count is None else count)
+        dimensions = self.context.task.dimensions
+        missing = self.context.missing_ranges(step, together, dimensions.n_blocks if count is None else count)
         keys = self._add(
             functools.partial(write_blocks, function, step),
             missing,
@@ -226,7 +222,7 @@ class StageGraph:
         )
         self._step = step
         self._writers = {block: key for key, blocks in zip(keys, missing, strict=True) for block in blocks}
-        self._ends += filter(None, [self._tasks.all_of(keys)])
+        self._ends += filter(None, [self.tasks.all_of(keys)])
         self._note("", len(missing), "part" if together > 1 or count is not None else "block")
 
     def _add(
@@ -238,7 +234,7 @@ class StageGraph:
         rows: Callable[[int], tuple[int, int]] | None,
     ) -> list[Key]:
         """Add function(task, unit) of all units, which read blocks of the last layer."""
-        task, step, writers, ends = self._context.task, self._step, self._writers, self._ends[-1:]
+        task, step, writers, ends = self.context.task, self._step, self._writers, self._ends[-1:]
 
         def needs(unit: Any) -> Iterable[Key]:
             if reads is None:
@@ -247,12 +243,21 @@ class StageGraph:
             return ends if blocks is ALL_BLOCKS else dict.fromkeys(writers[one] for one in blocks if one in writers)
 
         reading = functools.partial(reading_blocks, function, step, reads, task)
-        return self._tasks.units(reading, units, name, needs, rows)
+        return self.tasks.units(reading, units, name, needs, rows)
 
     def _note(self, shown: str, count: int, unit: str) -> None:
         """Note what is added, for the progress: tasks of several kinds are parts."""
         self._shown, self._unit = self._shown or shown, unit if not self._count else "part"
         self._count += count
+
+
+AddTasks = Callable[[StageGraph], Key | None]  # adds tasks to a graph; returns the key of a fold, or None
+Steps = Iterator[AddTasks | str]  # what a stage has Dask compute, graph after graph, and what its driver does between
+
+
+def name_of_run(task: StageTask) -> str:
+    """Return the name of the folder of a run as a word, which Dask's pages do not take apart."""
+    return re.sub(r"\W", "_", PurePosixPath(task.output.root).name)
 
 
 def reading_blocks(

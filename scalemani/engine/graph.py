@@ -5,6 +5,7 @@ A graph is data. `as_dask` makes of it what every scheduler of Dask's takes, and
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ class Calls(NamedTuple):
 
 @dataclass
 class TaskGraph:
-    """Layers of tasks that are computed together, named after a stage; a layer needs tasks of those before it alone."""
+    """Layers of tasks that are computed together, named after run and stage; each needs tasks of those before it."""
 
     name: str
     layers: dict[str, Layer] = field(default_factory=dict)
@@ -122,6 +123,11 @@ class TaskGraph:
             for before in task.needs
         }
 
+    @property
+    def edges_of_layers(self) -> Counter[tuple[str, str]]:
+        """How many edges go from a layer to a layer."""
+        return Counter((before[0], key[0]) for before, key in self.edges)
+
     def without(self, keys: Collection[Key]) -> "TaskGraph":
         """Return the graph without some tasks and all that wait for them."""
         gone, left = set(keys), dict[str, Layer]()
@@ -151,8 +157,11 @@ class TaskGraph:
         return HighLevelGraph.merge(*others, HighLevelGraph(layers, dependencies))
 
     def _unused_name(self, step: str, after: str = "") -> str:
-        """Return a name for another layer: that of the stage, or of a layer, and the step."""
-        name = "-".join(filter(None, [after or self.name, step]))
+        """Return a name for another layer: that of the graph, or of a layer, and the step.
+
+        Dask's pages group tasks by what precedes a dash with a number behind it: levels of a tree are one group.
+        """
+        name = ".".join(filter(None, [after or self.name, step]))
         return name if name not in self.layers else f"{name}-{len(self.layers)}"
 
     def _add(self, name: str, layer: Layer) -> list[Key]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import REFINE
-from scalemani.engine.context import PointsInput, StageContext, StageTask
+from scalemani.engine.context import AddTasks, PointsInput, StageContext, StageGraph, StageTask
+from scalemani.engine.graph import TaskGraph
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.memory_model import Batch
@@ -290,9 +291,7 @@ def prepared_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> tup
         Where an input is not complete.
     """
     group, name = planned.group, planned.stage.name
-    inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
-    if plan.outline.earlier is not None:  # what it continues of an earlier run is also read from this run
-        inputs |= {other: plan.planned(other).group for other in planned.stage.key.continues if other != name}
+    inputs = inputs_of(plan, planned)
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
@@ -309,8 +308,23 @@ def prepared_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> tup
         return None
     planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
-    fit = planned.fit
-    return planned, StageTask(name, plan.dimensions, plan.params, inputs, group, fit.cache, fit.in_memory, earlier)
+    return planned, task_of(plan, planned)
+
+
+def inputs_of(plan: Plan, planned: PlannedStage) -> dict[str, StageGroup]:
+    """Return the groups that a stage reads, by their stages."""
+    inputs = {name: plan.planned(name).group for name in planned.stage.inputs}
+    if plan.outline.earlier is None:
+        return inputs
+    continued = (name for name in planned.stage.key.continues if name != planned.stage.name)
+    return inputs | {name: plan.planned(name).group for name in continued}  # of this run: it is read from there too
+
+
+def task_of(plan: Plan, planned: PlannedStage) -> StageTask:
+    """Return the task of a stage of a plan."""
+    name, group, fit = planned.stage.name, planned.group, planned.fit
+    inputs, earlier = inputs_of(plan, planned), earlier_results(plan, planned)
+    return StageTask(name, plan.dimensions, plan.params, inputs, group, fit.cache, fit.in_memory, earlier)
 
 
 def compute_stage(
@@ -323,9 +337,7 @@ def compute_stage(
     task : of the stage, whose inputs are complete.
     points : what the stage `points` reads, and side data; None for a stage that reads neither.
     """
-    name, group, fit = task.stage, task.output, planned.fit
-    batch = Batch(name, group.path, fit.memory)
-    context = StageContext(task, executor, fit.at_once, fit.in_one_process, batch, points)
+    name, group, context = task.stage, task.output, context_of(planned, task, executor, points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)
     with PeakMemory() as peak:
@@ -347,6 +359,35 @@ def compute_stage(
         }
     )
     executor.progress.end(name, COMPILING.total - compiled)
+
+
+def context_of(planned: PlannedStage, task: StageTask, executor: Executor, points: PointsInput | None) -> StageContext:
+    """Return the context of a stage; parameters are those of `compute_stage`."""
+    fit = planned.fit
+    batch = Batch(task.stage, task.output.path, fit.memory)
+    return StageContext(task, executor, fit.at_once, fit.in_one_process, batch, points)
+
+
+def planned_graphs(plan: Plan, executor: Executor) -> dict[str, list[TaskGraph | str]]:
+    """Return of each stage that is not complete the graphs that it would have Dask compute; none is.
+
+    Between them stands in words what the driver does. Graphs are those of what is missing, with as many tasks as the
+    memory that is planned has room for; they have tasks of appended points for blocks that may then be reused.
+    """
+    graphs = dict[str, list[TaskGraph | str]]()
+    for planned in plan.stages:
+        if not planned.group.complete:
+            context = context_of(planned, task_of(plan, planned), executor, plan.outline.survey.points)
+            steps = STAGES[planned.stage.name].graphs(context)
+            graphs[planned.stage.name] = [step if isinstance(step, str) else graph_of(context, step) for step in steps]
+    return graphs
+
+
+def graph_of(context: StageContext, tasks: AddTasks) -> TaskGraph:
+    """Return the tasks that a function adds to an empty graph of a stage."""
+    graph = StageGraph(context)
+    tasks(graph)
+    return graph.tasks
 
 
 def check_certificates(stage: str, certificates: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.params import AffinitiesParams, Resolved
 from scalemani.config.stages import AFFINITIES
-from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.affinities.bandwidths import (
@@ -81,10 +82,25 @@ def run(context: StageContext) -> dict[str, Any]:
     task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
     if task.earlier is not None and follows_earlier(task):
         context.take_earlier_blocks(functools.partial(has_earlier_lists, task))
-    graph = context.graph()
-    graph.map_blocks(affinities_block)
     certify = entropic_certificates if task.params.affinities.kind == "entropic" else weight_certificates
-    return certify(context, graph)
+    return certify(context, *context.compute(blocks_and_certificates))
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the affinities with what certifies them."""
+    if context.task.params.affinities.chooses_sigma and not context.task.output.committed(StoredAffinities.SIGMA_UNIT):
+        yield "sigma by a sample of the points"
+    yield blocks_and_certificates
+
+
+def blocks_and_certificates(graph: StageGraph) -> Key | None:
+    """Add the affinities of all blocks, and the sums that certify them."""
+    graph.map_blocks(affinities_block)
+    if graph.context.task.params.affinities.kind == "entropic":
+        return graph.fold_blocks(
+            block_of_entropic, lambda one, other: (np.maximum(one[0], other[0]), one[1] + other[1])
+        )
+    return graph.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
 
 
 def sampled_bandwidth(task: StageTask, nth: int) -> float:
@@ -117,12 +133,10 @@ def sigma_of(group: StageGroup, params: AffinitiesParams) -> float:
     return float(StoredAffinities(group).sigma.read_once()) if params.sigma is None else params.sigma
 
 
-def entropic_certificates(context: StageContext, graph: StageGraph) -> dict[str, Any]:
+def entropic_certificates(context: StageContext, residuals: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
     """Certify the entropy of the points that have a root: as float32 holds them, and as the solver left them."""
     n_points, perplexity = context.task.dimensions.n_points, context.task.params.perplexity
-    (stored, solved), counts = graph.compute(
-        graph.fold_blocks(block_of_entropic, lambda one, other: (np.maximum(one[0], other[0]), one[1] + other[1]))
-    )
+    stored, solved = residuals
     iterations, saturated, duplicated = counts.tolist()
     if saturated:
         context.warn(
@@ -163,12 +177,9 @@ def stored_entropies(task: StageTask, output: StoredAffinities, block: int) -> n
     )
 
 
-def weight_certificates(context: StageContext, graph: StageGraph) -> dict[str, Any]:
+def weight_certificates(context: StageContext, at_floor: int, effective: float) -> dict[str, Any]:
     """Certify how many neighbours of a point count, and that edges do not all weigh the same for being too far."""
     task, params = context.task, context.task.params.affinities
-    at_floor, effective = graph.compute(
-        graph.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
-    )
     share = at_floor / (task.dimensions.n_points * task.params.affinity_neighbors)
     gaussian = {"sigma": sigma_of(task.output, params)} if params.kind == "gaussian" else {}
     if share > MUCH_AT_FLOOR:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.coordinates import at_unit_scale
@@ -24,7 +25,7 @@ from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.shared.output import pieces_read
-from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
+from scalemani.stages.shared.tiles import add_fold_of_tiles, added, parts_of_tiles
 
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
@@ -73,9 +74,7 @@ def run(context: StageContext) -> dict[str, Any]:
             StoredClustering.CENTERS_UNIT,
         )
     task.output.create(task.dimensions.n_points, [StoredClustering.labels.sized()])
-    graph = context.graph()
-    graph.map_blocks(labels_block)
-    sizes = graph.compute(graph.fold_blocks(sizes_in_block, operator.add))
+    sizes = context.compute(labels_and_sizes)
     passes, moved = int(output.passes.read()), float(output.moved.read())
     if n_empty := int(np.count_nonzero(sizes == 0)):
         context.warn(
@@ -89,6 +88,22 @@ def run(context: StageContext) -> dict[str, Any]:
         "sizes": sizes.tolist(),
     }
     return {**certificates, **warn_of_pieces(context, cut)} if cut.n_pieces > 1 else certificates
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield a pass of k-means, of which there are as many as its centres move, and the labels."""
+    if not context.task.output.committed(StoredClustering.CENTERS_UNIT):
+        yield "centres of the landmarks"
+        yield functools.partial(pass_over_points, 0)
+        most = context.task.params.clustering.most_passes
+        yield f"centres move: the pass is repeated until they stay, {most} times at most"
+    yield labels_and_sizes
+
+
+def labels_and_sizes(graph: StageGraph) -> Key | None:
+    """Add the labels of all blocks, and the points of each cluster."""
+    graph.map_blocks(labels_block)
+    return graph.fold_blocks(sizes_in_block, operator.add)
 
 
 class Cut(NamedTuple):
@@ -181,10 +196,15 @@ def run_kmeans(context: StageContext, cut: Cut) -> tuple[np.ndarray, int, float]
     while passes < params.most_passes and moved > params.settled:
         stored = StoredClustering.pass_centers.numbered(passes)
         task.output.write_whole({stored: centers}, stored.name)
-        part = fold_tiles(context, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
+        part = context.compute(functools.partial(pass_over_points, passes))
         following = moved_centers(centers, part)
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
+
+
+def pass_over_points(number: int, graph: StageGraph) -> Key | None:
+    """Add what all tiles add in a pass."""
+    return add_fold_of_tiles(graph, functools.partial(tiles_part, number), added, TILES_TOGETHER)
 
 
 def tiles_part(number: int, task: StageTask, tiles: range) -> LloydPart:

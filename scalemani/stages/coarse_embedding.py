@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.context import StageContext, StageTask, Steps
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, coarse_graphs, written
 from scalemani.kernels.spectral.multilevel import Multilevel
@@ -55,3 +55,8 @@ def reused_vectors(task: StageTask, graphs: StoredCoarseGraphs) -> np.ndarray:
     # D^-1/2 u, the coordinates of nodes, stay.
     vectors *= np.sqrt(graphs.read_degrees() / before)[:, np.newaxis]
     return vectors
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what the driver does alone."""
+    yield "eigenvectors of a coarse graph"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.context import StageContext
+from scalemani.engine.context import StageContext, Steps
 from scalemani.engine.memory.process import return_freed_memory
 from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, pixels, written
@@ -160,3 +160,8 @@ def reused_graphs(context: StageContext, workspace: Workspace) -> tuple[np.ndarr
         return None
     of_nodes = np.bincount(labels, weights=degrees, minlength=n_nodes)
     return labels, with_degrees(levels, of_nodes, workspace), made_of
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what the driver does alone."""
+    yield "points are joined into aggregates, and these again"

@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.config.metrics import compares_rows
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.context import StageContext, StageTask, Steps
 from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes, grouping
 from scalemani.errors import DisconnectedGraphError
@@ -151,6 +151,11 @@ def run(context: StageContext) -> dict[str, Any]:
     if selects_largest:
         certificates["left_out"] = task.dimensions.n_points - len(rows_of_largest)
     return certificates
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what the driver does alone."""
+    yield "union-find over the edges, and bridges between components by tasks on the driver's threads"
 
 
 def searched_bridges(context: StageContext, parts: Components, empty: Empty) -> Bridges:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
 from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredEmbedding
@@ -34,8 +34,18 @@ def run(context: StageContext) -> dict[str, Any]:
     """Scale the blocks that are missing; say by what."""
     task = context.task
     create_embedding(task, StoredDiffusionCoordinates.embedding)
-    context.map_blocks(scaled_block)
+    context.compute(scaled)
     return {"scales": factors(task).tolist()}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the scaled blocks."""
+    yield scaled
+
+
+def scaled(graph: StageGraph) -> None:
+    """Add the coordinates of all blocks."""
+    graph.map_blocks(scaled_block)
 
 
 def factors(task: StageTask) -> np.ndarray:

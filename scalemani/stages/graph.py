@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
 from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.grouping import inverse_order
@@ -35,8 +35,19 @@ def run(context: StageContext) -> dict[str, Any]:
     width = task.params.n_neighbors
     described = [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distances.dtype)]
     task.output.create(task.dimensions.n_points, described)
-    context.map_block_ranges(graph_blocks, context.blocks_per_range(rows_of_graph(Sizes(task.dimensions, task.params))))
+    context.compute(translated)
     return {"recall": neighbors.group.certificate("recall", float)}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the graph in input order."""
+    yield translated
+
+
+def translated(graph: StageGraph) -> None:
+    """Add the blocks of the graph, in ranges of which each reads the order."""
+    context, task = graph.context, graph.context.task
+    graph.map_block_ranges(graph_blocks, context.blocks_per_range(rows_of_graph(Sizes(task.dimensions, task.params))))
 
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:

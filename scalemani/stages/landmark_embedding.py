@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scalemani.engine.context import StageContext
+from scalemani.engine.context import StageContext, Steps
 from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.spectral.eigenproblem import (
@@ -63,3 +63,8 @@ def run(context: StageContext) -> dict[str, Any]:
         "near_zero_eigenvalues": int(solution.n_zero),
         "unused_landmarks": len(solution.dropped),
     }
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what the driver does alone."""
+    yield "eigenproblem of the landmarks"

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -55,14 +56,7 @@ def run(context: StageContext) -> dict[str, Any]:
     stored, width = StoredLandmarkWeights, task.params.landmark_neighbors
     arrays = [stored.indices.sized(width), stored.values.sized(width), stored.errors.sized()]
     task.output.create(task.dimensions.n_points, arrays)
-    graph = context.graph()
-    graph.map_blocks(landmark_weights_block)
-    total, largest, n_made, used = graph.compute(
-        graph.fold_blocks(
-            block_errors,
-            lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] + other[2], one[3] | other[3]),
-        )
-    )
+    total, largest, n_made, used = context.compute(blocks_and_errors)
     # Landmarks are themselves: they say nothing of how well others are made of them.
     mean = {"mean_reconstruction_error": total / n_made} if n_made else {}
     return {
@@ -70,6 +64,20 @@ def run(context: StageContext) -> dict[str, Any]:
         "largest_reconstruction_error": largest,
         "unused_landmarks": int(np.count_nonzero(~used)),
     }
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the rows of Z with what certifies them."""
+    yield blocks_and_errors
+
+
+def blocks_and_errors(graph: StageGraph) -> Key | None:
+    """Add the rows of Z, and the sums over their errors."""
+    graph.map_blocks(landmark_weights_block)
+    return graph.fold_blocks(
+        block_errors,
+        lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] + other[2], one[3] | other[3]),
+    )
 
 
 def block_errors(task: StageTask, block: int) -> tuple[float, float, int, np.ndarray]:

@@ -12,7 +12,7 @@ from scalemani.config.methods import LandmarkExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.config.params.fields import values_in
 from scalemani.config.stages import INPUT_LANDMARKS, LANDMARK_ROWS, DrawnRule
-from scalemani.engine.context import StageContext
+from scalemani.engine.context import StageContext, Steps
 from scalemani.engine.memory_model import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.task import EarlierResults
@@ -153,6 +153,11 @@ def run(context: StageContext) -> dict[str, Any]:
     if not one_by_one:
         progress.advance()
     return certificates
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what the driver does, in rounds that follow from the points."""
+    yield "landmarks are selected; tasks read the rows of candidates where these lie in many blocks"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.affinities.reweighting import density_normalized, density_scales
@@ -29,12 +30,19 @@ def disk(sizes: Sizes) -> Disk:
 
 def run(context: StageContext) -> dict[str, Any]:
     """Scale the rows of W that are missing; certify the extremes of the degrees that are left."""
-    graph = context.graph()
-    graph.map_blocks(normalized_block)
-    least, largest = graph.compute(
-        graph.fold_blocks(block_extremes, lambda one, other: (min(one[0], other[0]), max(one[1], other[1])))
-    )
+    least, largest = context.compute(blocks_and_extremes)
     return {"least_degree": least, "largest_degree": largest}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the scaled rows with what certifies them."""
+    yield blocks_and_extremes
+
+
+def blocks_and_extremes(graph: StageGraph) -> Key | None:
+    """Add the scaled rows of all blocks, and the extremes of their degrees."""
+    graph.map_blocks(normalized_block)
+    return graph.fold_blocks(block_extremes, lambda one, other: (min(one[0], other[0]), max(one[1], other[1])))
 
 
 def block_extremes(task: StageTask, block: int) -> tuple[float, float]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageTask, ranges_of
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps, ranges_of
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
@@ -87,10 +88,21 @@ def run(context: StageContext) -> dict[str, Any]:
         )
         context.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
-    graph = context.graph()
-    graph.map_blocks(nearest_cell_block)
-    counts = graph.compute(graph.fold(points_of_cells, operator.add, ranges_of(task.dimensions.n_blocks)))
+    counts = context.compute(cells_and_counts)
     return {"cells": len(counts), "largest_cell": int(counts.max()), "empty_cells": int(np.count_nonzero(counts == 0))}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the models, which come first, and the cells of all points."""
+    if not context.task.output.committed("whole"):
+        yield "axes and centroids of a sample; tasks read its rows where it lies in many blocks"
+    yield cells_and_counts
+
+
+def cells_and_counts(graph: StageGraph) -> Key | None:
+    """Add the cells of all points, and how many points each has."""
+    graph.map_blocks(nearest_cell_block)
+    return graph.fold(points_of_cells, operator.add, ranges_of(graph.context.task.dimensions.n_blocks))
 
 
 def points_of_cells(task: StageTask, blocks: range, at_once: int = COUNTED_ROWS) -> np.ndarray:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.engine.context import DIMENSIONS, EXTREMES, Arrays, StageContext, StageTask
+from scalemani.engine.context import DIMENSIONS, EXTREMES, Arrays, StageContext, StageGraph, StageTask, Steps
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, points_written
 from scalemani.engine.task import Dimensions
@@ -63,11 +63,25 @@ def run(context: StageContext) -> dict[str, Any]:
         context.take_earlier_blocks()
     if context.executor.reads_on_workers(points.source):
         task.output.objects.set_json(SURVEY, {"tiles": points.tile_digests})
-        context.map_blocks(functools.partial(read_anywhere, points.source))
+        context.compute(functools.partial(blocks_read, points.source))
     else:
         read = functools.partial(read_block, points.source, points.tile_digests)
         context.map_blocks_here(read, points.source.sequential)
     return {"points": task.dimensions.n_points, "constant_features": points.constant_features}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what tasks copy, where they can read the source."""
+    points = context.points
+    if points is not None and context.executor.reads_on_workers(points.source):
+        yield functools.partial(blocks_read, points.source)
+    else:
+        yield "the driver reads the points"
+
+
+def blocks_read(source: PointsSource, graph: StageGraph) -> None:
+    """Add the blocks as any process reads them."""
+    graph.map_blocks(functools.partial(read_anywhere, source))
 
 
 def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:

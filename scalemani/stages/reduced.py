@@ -1,6 +1,7 @@
 """The reduced problem Z^T (D - W) Z and Z^T D Z, summed over blocks in a fixed order."""
 
 import functools
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.memory_model import Disk, Memory, Terms, array, entries
 from scalemani.engine.reading import MatrixDescription
@@ -104,7 +105,7 @@ def run(context: StageContext) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = context.task
     warn_of_unseen_components(context)
-    context.map_blocks(reduced_part)
+    context.compute(products)
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
     batch = replace(context.batch, memory=Memory(task={"sums": context.batch.memory.total()}))
@@ -116,21 +117,42 @@ def run(context: StageContext) -> dict[str, Any]:
     return {"nonzeros": nonzeros, "density": nonzeros / n_landmarks**2}
 
 
+def graphs(context: StageContext) -> Steps:
+    """Yield the parts of all blocks, and the rounds of their sums, of which the driver adds the last."""
+    yield products
+    yield functools.partial(rounds_of_sums, adds_densely(Sizes(context.task.dimensions, context.task.params)))
+    yield "the last parts are summed"
+
+
+def products(graph: StageGraph) -> None:
+    """Add the parts of all blocks."""
+    graph.map_blocks(reduced_part)
+
+
 def sums_of_blocks(
     context: StageContext, densely: bool, together: int = SUMMED_TOGETHER
 ) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Return the lower triangles of Z^T (D - W) Z and Z^T D Z by the parts of all blocks, `together` at a time."""
-    task, graph, level = context.task, context.graph(), 0
-    while n_parts(task, level, together) > together:
-        level += 1
-        part = functools.partial(summed_part, level, densely, together)
-        reads = functools.partial(parts_below, n_parts(task, level - 1, together), together) if level > 1 else None
-        graph.map_blocks(part, step_of(level), n_parts(task, level, together), reads)
-    graph.compute()
+    task, level = context.task, n_rounds(context.task, together)
+    context.compute(functools.partial(rounds_of_sums, densely, together=together))
     parts = range(n_parts(task, level, together))
     mass = lower_triangle(sum_of_parts(task, level, StoredReduced.MASS_PART, parts, densely).total())
     affinity = sum_of_parts(task, level, StoredReduced.AFFINITY_PART, parts, densely)
     return lower_triangle(affinity.subtracted_from(mass)), mass
+
+
+def rounds_of_sums(densely: bool, graph: StageGraph, together: int = SUMMED_TOGETHER) -> None:
+    """Add the sums of parts, while there are many, each of `together` of the round before."""
+    task = graph.context.task
+    for level in range(1, n_rounds(task, together) + 1):
+        part = functools.partial(summed_part, level, densely, together)
+        reads = functools.partial(parts_below, n_parts(task, level - 1, together), together) if level > 1 else None
+        graph.map_blocks(part, step_of(level), n_parts(task, level, together), reads)
+
+
+def n_rounds(task: StageTask, together: int) -> int:
+    """Return after how many rounds of summing no more than `together` parts are left."""
+    return next(level for level in itertools.count() if n_parts(task, level, together) <= together)
 
 
 def n_parts(task: StageTask, level: int, together: int) -> int:

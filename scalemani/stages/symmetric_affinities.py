@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
@@ -80,23 +81,40 @@ def run(context: StageContext) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = context.task
     if task.params.neighbors.of_pixels:
-        return {**pixel_affinities(task.params).write(context), **certificates(context.graph())}
-    graph = context.graph()
+        return {**pixel_affinities(task.params).write(context), **certificates(context.compute(extremes))}
+    return certificates(context.compute(blocks_and_extremes))
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the rows of W with what certifies them."""
+    if context.task.params.neighbors.of_pixels:
+        yield "affinities of pixels, in layers that are known once it runs"
+        yield extremes
+    else:
+        yield blocks_and_extremes
+
+
+def blocks_and_extremes(graph: StageGraph) -> Key | None:
+    """Add the rows of W, in block ranges that read all edges each, and what certifies them."""
+    task = graph.context.task
     if task.params.affinities.precomputed:
         graph.map_blocks(precomputed_block)
     else:
-        together = context.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1))
+        together = graph.context.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1))
         graph.map_block_ranges(symmetric_blocks, together)
-    return certificates(graph)
+    return extremes(graph)
 
 
-def certificates(graph: StageGraph) -> dict[str, Any]:
-    """Have the graph computed; certify the number of nonzeros and the extremes of the degrees."""
-    nonzeros, least, largest = graph.compute(
-        graph.fold_blocks(
-            block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
-        )
+def extremes(graph: StageGraph) -> Key | None:
+    """Add the number of nonzeros and the extremes of the degrees."""
+    return graph.fold_blocks(
+        block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
     )
+
+
+def certificates(of_all: tuple[int, float, float]) -> dict[str, Any]:
+    """Name the number of nonzeros and the extremes of the degrees."""
+    nonzeros, least, largest = of_all
     return {"nonzeros": nonzeros, "least_degree": least, "largest_degree": largest}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from scalemani.config.params import Resolved
 from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import Stage
-from scalemani.engine.context import StageContext
+from scalemani.engine.context import StageContext, Steps
 from scalemani.engine.memory_model import Disk, Memory
 from scalemani.engine.reading import StoredStage
 from scalemani.engine.sizes import Sizes, written
@@ -52,6 +52,8 @@ def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
 class StageCode:
     """What a stage takes of memory and of the disk, at most, and how it is run; `run` returns its certificates.
 
+    `graphs` yields the graphs of tasks that it has Dask compute, as far as they follow from what is planned.
+
     A method's stage may bound the number of components by the survey of the points, refuse parameters before work
     starts, and take landmarks that are points alone.
     """
@@ -59,6 +61,7 @@ class StageCode:
     memory: Callable[[Sizes], Memory]
     disk: Callable[[Sizes], Disk]
     run: Callable[[StageContext], dict[str, Any]]
+    graphs: Callable[[StageContext], Steps]
     most_components: Callable[[Any], int | None] | None = None
     check_parameters: Callable[[Resolved], None] | None = None
     landmarks_are_points: bool = False
@@ -70,7 +73,15 @@ def stage_code(name: str) -> StageCode:
     module = import_module(f"{PACKAGES[name]}.{name}")
     disk = getattr(module, "disk", functools.partial(declared, name))
     most, check = getattr(module, "most_components", None), getattr(module, "check_parameters", None)
-    return StageCode(module.memory, disk, module.run, most, check, getattr(module, "LANDMARKS_ARE_POINTS", False))
+    graphs = getattr(module, "graphs", unknown_graphs)
+    return StageCode(
+        module.memory, disk, module.run, graphs, most, check, getattr(module, "LANDMARKS_ARE_POINTS", False)
+    )
+
+
+def unknown_graphs(context: StageContext) -> Steps:
+    """Yield that the graphs of a stage are not known before it runs."""
+    yield "its tasks are known once it runs"
 
 
 def declared(name: str, sizes: Sizes) -> Disk:

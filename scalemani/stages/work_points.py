@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, grouping, points_written, sketched_tile, written
 from scalemani.engine.task import EarlierResults
@@ -77,26 +77,62 @@ def run(context: StageContext) -> dict[str, Any]:
     points = stored.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype)
     if task.params.neighbors.of_pixels:
         task.output.create(dimensions.n_points, [points])
-        context.map_blocks(pixels_block)
+        context.compute(pixels_copied)
         return {}
     sketch = stored.sketch.sized(task.stored(StoredPartition).basis.axes.shape[1])
     arrays = [points, sketch] if stores_sketches(task) else [points]
     if dimensions.sparse:  # as many points at a time as there is room for, and then their sketches
         task.output.write_whole(stored.SPARSE.features(dimensions.n_features), FEATURES)
-        blocks = context.blocks_per_range(dimensions.block_rows * dimensions.row_bytes)
-        context.map_block_ranges(ordered_blocks, blocks, stored.ROWS_STEP)
+        context.compute(sparse_rows)
         task.output.create(dimensions.n_points, [sketch])
-        context.map_blocks(sketched_block)
+        context.compute(sketches)
         return {}
     task.output.create(dimensions.n_points, arrays)
     if stored(task.output).sorted_by_cell:
-        # One block range for every task, and no more rows in a process than RANGE_ROWS.
-        most = RANGE_ROWS // dimensions.block_rows // context.in_one_process
-        context.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // context.at_once)))
+        context.compute(ordered_rows)
     else:
         context.take_earlier_blocks()
         context.map_blocks(appended_block)
     return {}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the points in their order, which comes first."""
+    if not context.task.output.committed("whole"):
+        yield "the order of the points"
+    if context.task.params.points.metric == PRECOMPUTED:
+        return
+    if context.task.params.neighbors.of_pixels:
+        yield pixels_copied
+    elif context.task.dimensions.sparse:
+        yield sparse_rows
+        yield sketches
+    else:
+        yield ordered_rows
+
+
+def pixels_copied(graph: StageGraph) -> None:
+    """Add the rows of pixels, which stay where they are."""
+    graph.map_blocks(pixels_block)
+
+
+def sparse_rows(graph: StageGraph) -> None:
+    """Add sparse points, as many at a time as there is room for."""
+    dimensions = graph.context.task.dimensions
+    blocks = graph.context.blocks_per_range(dimensions.block_rows * dimensions.row_bytes)
+    graph.map_block_ranges(ordered_blocks, blocks, StoredWorkPoints.ROWS_STEP)
+
+
+def sketches(graph: StageGraph) -> None:
+    """Add the sketches of sparse points."""
+    graph.map_blocks(sketched_block)
+
+
+def ordered_rows(graph: StageGraph) -> None:
+    """Add dense points: a block range for every task, and no more rows in a process than RANGE_ROWS."""
+    context, dimensions = graph.context, graph.context.task.dimensions
+    most = RANGE_ROWS // dimensions.block_rows // context.in_one_process
+    graph.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // context.at_once)))
 
 
 def order_of(context: StageContext) -> Arrays:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.context import StageContext, StageTask, all_blocks
+from scalemani.engine.context import StageContext, StageGraph, StageTask, all_blocks
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
@@ -143,7 +143,7 @@ def test_sums_read_the_blocks_that_are_written_in_the_same_graph(tmp_path):
         rows = StoredPoints(task.output).points.read_block(block)[:, 0]
         return [(float(rows[0]), float(rows[-1]))]
 
-    graph = work.graph()
+    graph = StageGraph(work)
     graph.map_blocks(rows_of)
     found = graph.compute(graph.fold_blocks(first_and_last, operator.add))
     assert found == [(1024.0 * block, min(1024 * block + 1023.0, N_POINTS - 1)) for block in range(5)]
@@ -162,7 +162,7 @@ def test_blocks_that_read_all_of_a_layer_wait_for_all_of_it(tmp_path):
         assert done == set(range(5))
         return {}
 
-    graph = work.graph()
+    graph = StageGraph(work)
     graph.map_blocks(first)
     graph.map_blocks(second, "sums", 3, all_blocks)
     graph.compute()

@@ -47,7 +47,7 @@ def test_nothing_is_the_sum_of_no_parts():
 
 def test_a_part_waits_for_the_block_that_it_reads_and_for_no_other():
     graph, root = two_stages(6)
-    assert ("affinities", "4") in {before for before, after in graph.edges if after == ("affinities-part", "4")}
+    assert ("affinities", "4") in {before for before, after in graph.edges if after == ("affinities.part", "4")}
     assert len(graph.edges) == 6 + 6 + 2
     written = set()
 
@@ -81,8 +81,8 @@ def test_units_in_turn_wait_for_the_one_before():
 def test_without_a_task_those_that_wait_for_it_are_left_out_too():
     graph, root = two_stages(10)
     left = graph.without([("affinities", "3")])
-    assert ("affinities-part", "3") not in left.unit_keys
-    assert ("affinities-part", "4") in left.unit_keys
+    assert ("affinities.part", "3") not in left.unit_keys
+    assert ("affinities.part", "4") in left.unit_keys
     assert root not in {key for layer in left.layers.values() for key in layer.tasks}
     assert {key for layer in left.layers.values() for key in layer.tasks} >= {
         key for edge in left.edges for key in edge
@@ -91,7 +91,7 @@ def test_without_a_task_those_that_wait_for_it_are_left_out_too():
 
 def test_what_is_known_is_not_computed():
     graph, root = two_stages(5)
-    found = dask.get(graph.as_dask(PLAIN, known={("affinities-part", "2"): ["known"]}), root)
+    found = dask.get(graph.as_dask(PLAIN, known={("affinities.part", "2"): ["known"]}), root)
     assert found == [0, 1, "known", 3, 4]
 
 

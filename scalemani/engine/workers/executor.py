@@ -157,8 +157,10 @@ class Executor:
     def reads_on_workers(self, source: PointsSource) -> bool:
         """Return whether tasks read points: behind a URL, or from a file that all workers see as this process does."""
         file = source.file
-        if source.remote or file is None or self._client is None:
+        if source.remote or file is None or self.on_threads:
             return source.remote
+        if self._client is None:  # of a plan: local processes are not started for it
+            return True
         from scalemani.engine.workers.clients import all_see
 
         return all_see(self._client, file)

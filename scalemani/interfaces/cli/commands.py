@@ -1,5 +1,6 @@
 """The commands: each is a check or two and one call into the library. Heavy imports wait until a command runs."""
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -142,7 +143,7 @@ def may_run(name: str, options: Options, params: "Parameters") -> bool:
 def plan(
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
     graph: Annotated[
-        Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no extra")
+        Path | None, typer.Option(metavar="OUT.svg", help="draw the graphs of tasks; .dot needs no extra")
     ] = None,
     as_json: AsJson = False,
     **values: Any,
@@ -161,7 +162,7 @@ def plan(
         show_plan,
         write_graph,
     )
-    from scalemani.runs.walk import plan_run
+    from scalemani.runs.walk import plan_run, planned_graphs
     from scalemani.store.run_store import RunStore
 
     if graph is not None:
@@ -179,7 +180,9 @@ def plan(
     else:
         show_plan(planned, seconds)
     if graph is not None:
-        write_graph(planned, graph)
+        with executor.started() if executor.on_cluster else contextlib.nullcontext():
+            graphs = planned_graphs(planned, executor)
+        write_graph(planned, graphs, graph)
         say(f"the graph of its tasks: {graph}", err=as_json)
     planned.check()  # what does not fit is shown too: the table says where the bytes are
 

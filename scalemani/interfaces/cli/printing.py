@@ -1,8 +1,9 @@
 """What commands print and draw: records, measures and results of runs, plans and their needs, landmarks compared."""
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,10 @@ from scalemani.stages.arrays.embeddings import StoredClustering
 from scalemani.store.run_store import PLAN, RunStore
 
 if TYPE_CHECKING:
+    from scalemani.engine.graph import TaskGraph  # which takes Dask
     from scalemani.interfaces.tuning.landmarks import LandmarkQuality
 
+Graphs = Mapping[str, Sequence["TaskGraph | str"]]
 UNKNOWN = "-"
 REPORTED = ("look", "short")  # verdicts on certificates that miss their target
 PLANNED = "{:<24}{:<18}{:>12}{:>12}{:>12}{:>9}{:>10}"  # a stage of a plan
@@ -291,9 +294,21 @@ def measure_text(value: Measure | float | None) -> str:
     return UNKNOWN if value is None else f"{value:.4g}"
 
 
-MOST_BLOCKS = 12  # that are drawn each; of larger runs a stage is one node with its number of blocks
 DRAWN = (".svg", ".png", ".pdf")
-COMPLETE, MISSING = "gray80", "white"
+LEGEND = (
+    "Boxes are layers of tasks that are missing; a solid arrow says how many times a task of one waits for a task of "
+    "the other, as Dask is given it. Notes are what the driver does. Dashed arrows lead from graph to graph, and from "
+    "stage to stage. Block ranges have as many tasks as the planned memory has room for."
+)
+COMPLETE, DRIVER = "gray80", "lightyellow"
+
+
+class DrawnStep(NamedTuple):
+    """Lines of a step of a stage, and which of its nodes wait for no other of them, and which no other waits for."""
+
+    lines: list[str]
+    first: list[str]
+    last: list[str]
 
 
 def check_graph_file(path: Path) -> None:
@@ -307,9 +322,9 @@ def check_graph_file(path: Path) -> None:
         optional_module("pygraphviz", "graph")
 
 
-def write_graph(plan: Plan, path: Path) -> None:
-    """Write the graph of a run as a text for Graphviz, or as the picture that it makes of it."""
-    text = "\n".join(graph_lines(plan)) + "\n"
+def write_graph(plan: Plan, graphs: "Graphs", path: Path) -> None:
+    """Write the graphs of a run as a text for Graphviz, or as the picture that it makes of it."""
+    text = "\n".join(graph_lines(plan, graphs)) + "\n"
     content = text.encode()
     if path.suffix in DRAWN:
         content = optional_module("pygraphviz", "graph").AGraph(string=text).draw(prog="dot", format=path.suffix[1:])
@@ -317,19 +332,45 @@ def write_graph(plan: Plan, path: Path) -> None:
         file.write(content)
 
 
-def graph_lines(plan: Plan) -> Iterator[str]:
-    """Yield the lines of the graph; where runs are small, a stage is complete once its blocks are."""
-    n_blocks = plan.dimensions.n_blocks
+def graph_lines(plan: Plan, graphs: "Graphs") -> Iterator[str]:
+    """Yield the lines of the graphs of tasks of each stage, of `planned_graphs`; a complete stage is one node."""
     yield f'digraph "{plan.method}" {{'
-    yield "  rankdir=LR; node [shape=box, style=filled];"
+    yield f'  rankdir=LR; node [shape=box, style=filled, fillcolor=white]; label="{lines_of(LEGEND, 120)}";'
+    ends = dict[str, list[str]]()
     for planned in plan.stages:
-        name, color = planned.stage.name, COMPLETE if planned.group.complete else MISSING
-        drawn = range(n_blocks) if planned.stage.by_block and 1 < n_blocks <= MOST_BLOCKS else ()
-        count = f"\\n{n_blocks} blocks" if planned.stage.by_block and n_blocks > MOST_BLOCKS else ""
-        yield f'  "{name}" [label="{name}{count}", fillcolor={color}];'
-        for block in drawn:
-            yield f'  "{name} {block}" [label="block {block}", fillcolor={color}];'
-            yield f'  "{name} {block}" -> "{name}";'
-        for waiting in [f"{name} {block}" for block in drawn] or [name]:
-            yield from (f'  "{source}" -> "{waiting}";' for source in planned.stage.inputs)
+        name = planned.stage.name
+        steps = [drawn_step(f"{name} {place}", step) for place, step in enumerate(graphs.get(name, ()))]
+        steps = [step for step in steps if step.first] or [one_node(name, "complete", f"fillcolor={COMPLETE}")]
+        yield f'  subgraph "cluster {name}" {{ label="{name}";'
+        yield from (f"    {line}" for step in steps for line in step.lines)
+        yield "  }"
+        ends[name] = steps[-1].last
+        before = [end for source in planned.stage.inputs for end in ends[source]]
+        for step in steps:
+            yield from (f'  "{one}" -> "{other}" [style=dashed];' for one in before for other in step.first)
+            before = step.last
     yield "}"
+
+
+def drawn_step(name: str, step: "TaskGraph | str") -> DrawnStep:
+    """Return what is drawn of a graph of tasks, or of what the driver does."""
+    if isinstance(step, str):
+        return one_node(name, lines_of(step, 30), f"shape=note, fillcolor={DRIVER}")
+    edges, tasks = step.edges_of_layers, {layer: len(of_layer.tasks) for layer, of_layer in step.layers.items()}
+    lines = [f'"{name} {layer}" [label="{layer}\\ntasks: {count}"];' for layer, count in tasks.items() if count]
+    lines += [f'"{name} {one}" -> "{name} {other}" [label="{count}"];' for (one, other), count in edges.items()]
+    before, behind = {one for one, _ in edges}, {other for _, other in edges}
+    first = [f"{name} {layer}" for layer, count in tasks.items() if count and layer not in behind]
+    return DrawnStep(
+        lines, first, [f"{name} {layer}" for layer, count in tasks.items() if count and layer not in before]
+    )
+
+
+def one_node(name: str, label: str, style: str) -> DrawnStep:
+    """Return a step that is one node."""
+    return DrawnStep([f'"{name}" [label="{label}", {style}];'], [name], [name])
+
+
+def lines_of(text: str, width: int) -> str:
+    """Return a text in lines, as labels have them."""
+    return "\\n".join(textwrap.wrap(text, width))

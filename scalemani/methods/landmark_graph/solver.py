@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
+from scalemani.engine.graph import Key
 from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.draws import sample_rows
@@ -103,9 +104,7 @@ def run(context: StageContext) -> dict[str, Any]:
         task.dimensions.n_points, [StoredEmbedding.embedding.sized(width), StoredEmbedding.reach.sized()]
     )
     task.output.write_whole({StoredEmbedding.eigenvalues: task.stored(StoredLandmarkGraph).eigenvalues.read()})
-    graph = context.graph()
-    graph.map_blocks(mapped_block)
-    n_far = graph.compute(graph.fold_blocks(far_points, operator.add))
+    n_far = context.compute(blocks_and_far_points)
     if n_far:
         context.warn(
             f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "
@@ -114,6 +113,12 @@ def run(context: StageContext) -> dict[str, Any]:
         )
     residual, error = residual_of(context)
     return {"residual": residual, "residual_error": error, "far_points": n_far}
+
+
+def blocks_and_far_points(graph: StageGraph) -> Key | None:
+    """Add the embedding of all blocks, and how many of their points lie far from all landmarks."""
+    graph.map_blocks(mapped_block)
+    return graph.fold_blocks(far_points, operator.add)
 
 
 def residual_of(context: StageContext) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from scalemani.config.limits import MOST_ANGLE
 from scalemani.config.methods import SolverExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.context import StageContext
+from scalemani.engine.context import StageContext, Steps
 from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, coarse_graphs, pixels, written
 from scalemani.errors import ShortfallWarning
@@ -32,7 +32,7 @@ from scalemani.kernels.spectral.refinement import (
 )
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.stages.embedding.by_blocks import memory_by_blocks
+from scalemani.stages.embedding.by_blocks import memory_by_blocks, residuals_and_blocks
 from scalemani.stages.embedding.by_pieces import memory_of_pieces
 from scalemani.stages.embedding.refining import vector_dtype
 from scalemani.stages.embedding.solved import guards_of, values_of
@@ -192,6 +192,15 @@ def run(context: StageContext) -> dict[str, Any]:
     Checkpoints(context.task.output).clear()
     measured = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
     return {**measured, "near_zero_eigenvalues": n_zero, **of_pieces}
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what follows from the landmarks, or what the driver does alone."""
+    if context.task.params.embedding.solver not in BY_LANDMARKS:
+        yield "the graph is passed over by the driver, until the residual is reached"
+        return
+    yield residuals_and_blocks
+    yield "of a graph in pieces, or of eigenvalues that vanish, the driver passes over the graph in its place"
 
 
 def warn_of_parts(context: StageContext, n_zero: int) -> None:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
+from scalemani.engine.context import Arrays, StageGraph, StageTask
+from scalemani.engine.graph import Key
 from scalemani.engine.memory.files import Table
 from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes, pixels
@@ -18,7 +19,8 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.output import create_embedding, over_landmarks
+from scalemani.stages.shared.output import over_landmarks
+from scalemani.stages.shared.tiles import added
 
 ROWS_REACHED = 8  # vectors that the neighbours of a block have, for each row of the block, without any structure
 ORDER_ROWS = 2**20  # work rows whose places are looked at together
@@ -68,13 +70,13 @@ def memory_by_blocks(sizes: Sizes) -> Memory:
     )
 
 
-def add_written_blocks(context: StageContext, graph: StageGraph) -> None:
-    """Add to a graph of the stage the blocks of the embedding, in input order."""
-    task = context.task
-    create_embedding(task, StoredEmbedding.embedding)
+def residuals_and_blocks(graph: StageGraph) -> Key | None:
+    """Add the sums of the residuals, and the blocks of the embedding in input order; return the key of the sums."""
+    context, task, sums = graph.context, graph.context.task, graph.fold_blocks(block_sums, added)
     block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
     together = max(RUN_ROWS // block_rows, context.blocks_per_range(block_rows * np.dtype(np.int64).itemsize))
     graph.map_block_ranges(written_blocks, min(together, -(-n_blocks // context.at_once)))
+    return sums
 
 
 def vectors_table(task: StageTask) -> Table:

@@ -17,14 +17,14 @@ from scalemani.kernels.spectral.accuracy import (
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import within_range
 from scalemani.kernels.spectral.pieces import PieceTarget
+from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
-from scalemani.stages.embedding.by_blocks import add_written_blocks, block_sums
+from scalemani.stages.embedding.by_blocks import residuals_and_blocks
 from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_of
 from scalemani.stages.embedding.refining import by_refinement, vector_dtype
 from scalemani.stages.embedding.solved import Solved
 from scalemani.stages.embedding.streaming import StreamedGraph, residuals_of, unit_vectors, whole_matrix
-from scalemani.stages.shared.output import over_landmarks
-from scalemani.stages.shared.tiles import added
+from scalemani.stages.shared.output import create_embedding, over_landmarks
 
 # Solvers whose vectors are Z times those of the landmarks, without a pass.
 BY_LANDMARKS = (LLL, *extensions(ReductionExtension))
@@ -81,10 +81,8 @@ def by_landmarks(context: StageContext) -> Solved:
     """
     solved, vectors = context.task.stored(StoredLandmarkEmbedding), None
     if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
-        graph = context.graph()
-        sums = graph.fold_blocks(block_sums, added)
-        add_written_blocks(context, graph)
-        residuals = graph.compute(sums).residuals
+        create_embedding(context.task, StoredEmbedding.embedding)
+        residuals = context.compute(residuals_and_blocks).residuals
     else:
         context.executor.progress.start(context.task.stage, 1, "pass")
         vectors = over_landmarks(context.task, solved.vectors.read(), context.workspace.empty)

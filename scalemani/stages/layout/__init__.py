@@ -22,7 +22,7 @@ from scalemani.descents.problem import Problem, problem_of
 from scalemani.descents.pull import towards
 from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.context import Arrays, StageContext
+from scalemani.engine.context import Arrays, StageContext, Steps
 from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
 from scalemani.errors import ShortfallWarning
@@ -250,6 +250,11 @@ def first_state(context: StageContext, problem: Problem, method: str) -> State:
     exaggerated = replace(problem, exaggeration=task.params.layout.late_exaggeration)
     value = exaggerated.value(state.positions, earlier_sums(task, method, problem.workspace))
     return replace(state, tolerance_factor=tolerance_factor(task, method), reference=value)
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield what the driver does alone."""
+    yield "descent, on the driver's threads"
 
 
 def run_descent(context: StageContext, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:

@@ -19,7 +19,8 @@ import numpy as np
 from scalemani.config.functions import is_function, load_function, plain_function
 from scalemani.config.metrics import MINKOWSKI, compares_rows, power_of
 from scalemani.config.stages import INPUT_LISTS, PRECOMPUTED
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
@@ -35,8 +36,8 @@ from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, Stor
 from scalemani.stages.neighbors.cells import cells_block, fill_short_lists, first_round
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
-from scalemani.stages.neighbors.exact import compared_recall, search_exactly
-from scalemani.stages.neighbors.leaves import search_leaves
+from scalemani.stages.neighbors.exact import compared_recall, exact_graphs, search_exactly
+from scalemani.stages.neighbors.leaves import search_leaves, searches_in_memory, stored_leaves
 from scalemani.stages.neighbors.lists import (
     arrays,
     is_whole,
@@ -47,7 +48,7 @@ from scalemani.stages.neighbors.lists import (
     taken_lists,
 )
 from scalemani.stages.neighbors.memory_model import disk, memory
-from scalemani.stages.neighbors.recall import find_truth, measured_recall
+from scalemani.stages.neighbors.recall import find_truth, measured_recall, truth_graphs
 from scalemani.stages.neighbors.tables import centroids_of, distance_of_points, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import BlockRows, StageGroup, TakenBlock
@@ -55,7 +56,7 @@ from scalemani.store.groups import BlockRows, StageGroup, TakenBlock
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
 STANDARD_ERRORS = 2  # between the measured recall and the target: the true one is below it in one run of forty
 
-__all__ = ["disk", "memory", "run"]
+__all__ = ["disk", "graphs", "memory", "run"]
 
 
 def near_neighbors_block(current: Round, number: int, task: StageTask, block: int) -> BlockRows:
@@ -160,7 +161,7 @@ def run(context: StageContext) -> dict[str, Any]:
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(context)}
     find_truth(context)
-    incomplete = context.fold_blocks(n_incomplete, operator.add, "recall") if method == INPUT_LISTS else 0
+    incomplete = context.compute(incomplete_lists) if method == INPUT_LISTS else 0
     needed, recalls = first_needed(context), list[Measure]()
     starts = {"leaves": Round(0, 0, draws=FIRST_DRAWS), "partition": first_round(task)}
     rounds = [starts.get(method, Round(0, 1))]
@@ -193,6 +194,33 @@ def run(context: StageContext) -> dict[str, Any]:
         "sampled_queries": last.n_sampled,
         **of_method.get(method, {}),
     }
+
+
+def graphs(context: StageContext) -> Steps:
+    """Yield the first round; how many follow, and which, says the recall of those before."""
+    task, tuning = context.task, context.task.params.neighbors
+    method, first = tuning.method_for(task.dimensions.n_points), first_needed(context)
+    if task.params.points.metric == PRECOMPUTED:
+        yield functools.partial(lists_of_round, 0, precomputed_block)
+    elif method == "exact":
+        yield from exact_graphs(context)
+    else:
+        yield from truth_graphs(context)
+        if method == INPUT_LISTS:
+            yield incomplete_lists
+        yield "where each point is looked for, by the true neighbours"
+        if method == "leaves" and searches_in_memory(context):
+            yield "leaves, on the driver's threads, and a task for each block of lists"
+        elif method == "leaves":
+            yield functools.partial(stored_leaves, Round(0, 0, draws=FIRST_DRAWS), first)
+        else:
+            yield functools.partial(lists_of_round, first, near_neighbors_block)
+        yield f"recall: below the target another round follows, {tuning.most_rounds} at most"
+
+
+def incomplete_lists(graph: StageGraph) -> Key | None:
+    """Add how many of the lists that accompany the points miss entries."""
+    return graph.fold_blocks(n_incomplete, operator.add, "recall")
 
 
 def remedy_of(task: StageTask, method: str, first: Measure) -> str:
@@ -256,7 +284,12 @@ def find_round(context: StageContext, method: str, current: Round, number: int) 
 def run_round(context: StageContext, number: int, function: Callable[[StageTask, int], BlockRows]) -> None:
     """Compute the missing blocks of a round."""
     context.task.output.create(context.task.dimensions.n_points, arrays(context.task), round_step(number))
-    context.map_blocks(function, round_step(number))
+    context.compute(functools.partial(lists_of_round, number, function))
+
+
+def lists_of_round(number: int, function: Callable[..., BlockRows], graph: StageGraph) -> None:
+    """Add the lists of all blocks in a round."""
+    graph.map_blocks(function, round_step(number))
 
 
 def run_measured_round(context: StageContext, method: str, current: Round, number: int, first: int) -> Measure:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.metrics import compares_rows
-from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import pair_rounds, tile_rows
 from scalemani.kernels.neighbors.exact import (
@@ -47,27 +48,52 @@ def search_exactly(context: StageContext, number: int) -> None:
     task.output.create(task.dimensions.n_points, arrays(task), step)
     if is_whole(task, number):
         pass
-    elif context.executor.on_threads and 0 < paired_bytes(task) <= task.cache_bytes:
-        context.map_blocks(functools.partial(paired_block, search_pairs(context)), step)
-    elif 0 < crossed_bytes(task) <= task.cache_bytes // context.in_one_process:
-        search_stripes(context, number)
+    elif searches_pairs(context):
+        context.compute(functools.partial(lists_of_pairs, search_pairs(context), number))
     else:
-        context.map_blocks(exact_block, step)
+        context.compute(functools.partial(exact_lists, number))
     if not context.executor.keep:  # of a search that was interrupted too, whichever way it was resumed
         task.output.remove_step(crossed_step(number))
         task.output.remove_step(stripes_step(number))
 
 
-def search_stripes(context: StageContext, number: int) -> None:
-    """Compute the missing blocks of a round by stripes: each in itself, then pairs of them, whose lists are merged."""
-    graph, stripes = context.graph(), stripes_of(context.task)
+def exact_graphs(context: StageContext) -> Steps:
+    """Yield the lists by all pairs of points, and what certifies them."""
+    if searches_pairs(context):
+        yield "all pairs, on the driver's threads"
+        yield functools.partial(lists_of_pairs, empty_lists(context.task, 0), 0)
+    else:
+        yield functools.partial(exact_lists, 0)
+    yield plain_lists
+
+
+def searches_pairs(context: StageContext) -> bool:
+    """Return whether this process has room for all pairs, and runs all tasks."""
+    return context.executor.on_threads and 0 < paired_bytes(context.task) <= context.task.cache_bytes
+
+
+def lists_of_pairs(lists: Neighbors, number: int, graph: StageGraph) -> None:
+    """Add the blocks of lists that are in memory, of all points."""
+    graph.map_blocks(functools.partial(paired_block, lists), round_step(number))
+
+
+def exact_lists(number: int, graph: StageGraph) -> None:
+    """Add the lists of a round: by stripes where a process has room for two, else block by block."""
+    if 0 < crossed_bytes(graph.context.task) <= graph.context.task.cache_bytes // graph.context.in_one_process:
+        lists_by_stripes(number, graph)
+    else:
+        graph.map_blocks(exact_block, round_step(number))
+
+
+def lists_by_stripes(number: int, graph: StageGraph) -> None:
+    """Add each stripe in itself, then pairs of them, whose lists are merged."""
+    stripes = stripes_of(graph.context.task)
     pairs = pairs_of(stripes)
     graph.map_blocks(stripe_part, stripes_step(number), len(stripes))
     crossed, stripes_read = functools.partial(crossed_part, number), functools.partial(operator.getitem, pairs)
     graph.map_blocks(crossed, crossed_step(number), len(pairs), stripes_read)
     merged, read = functools.partial(merged_blocks, number), functools.partial(pairs_read, pairs, len(stripes[0]))
     graph.map_block_ranges(merged, len(stripes[0]), round_step(number), read)
-    graph.compute()
 
 
 def stripes_of(task: StageTask) -> list[range]:
@@ -207,8 +233,14 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 
 def compared_recall(context: StageContext) -> float:
     """Return the share of the true neighbours of a random sample of points that the exact search has stored."""
-    whole = context.fold_blocks(compared_with_block, merged, "recall")
-    return recall_of(whole, stored_lists(context.task)[2], context.task.dimensions.distance_dtype)
+    return recall_of(
+        context.compute(plain_lists), stored_lists(context.task)[2], context.task.dimensions.distance_dtype
+    )
+
+
+def plain_lists(graph: StageGraph) -> Key | None:
+    """Add the comparison of the stored lists of a sample with all points."""
+    return graph.fold_blocks(compared_with_block, merged, "recall")
 
 
 def compared_with_block(task: StageTask, block: int) -> Comparison:

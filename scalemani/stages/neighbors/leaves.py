@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from scalemani.engine.context import Arrays, StageContext, StageTask, all_blocks
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask, all_blocks
 from scalemani.engine.memory.files import Table
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.grouping import PART_ITEMS, group_by, group_large
@@ -78,7 +78,7 @@ def search_leaves(current: Round, context: StageContext, number: int) -> None:
     output.create(task.dimensions.n_points, arrays(task), step)
     if is_whole(task, number):
         pass
-    elif context.executor.on_threads and holds_points(task, leaf_sizes(task).n_bytes):
+    elif searches_in_memory(context):
         candidates = search_in_memory(current, context, number)
         context.map_blocks(functools.partial(settled_block, candidates.indices, 0, number), step)
     else:
@@ -86,6 +86,11 @@ def search_leaves(current: Round, context: StageContext, number: int) -> None:
     if not context.executor.keep:
         output.remove_step(leaves_step(number))
         output.remove_step(joined_step(number))
+
+
+def searches_in_memory(context: StageContext) -> bool:
+    """Return whether this process has room for the candidates of all points, and runs all tasks."""
+    return context.executor.on_threads and holds_points(context.task, leaf_sizes(context.task).n_bytes)
 
 
 def search_in_memory(current: Round, context: StageContext, number: int) -> Candidates:
@@ -110,18 +115,21 @@ def search_in_memory(current: Round, context: StageContext, number: int) -> Cand
 
 def search_in_store(current: Round, context: StageContext, number: int) -> None:
     """Compute the missing blocks of a round, whose leaves and candidates are stored until it is done."""
-    task, leaves, assigned = context.task, leaf_sizes(context.task), leaves_step(number)
-    described = StoredNeighbors.leaves.sized(current.draws * leaves.of_point)
-    task.output.create(task.dimensions.n_points, [described], assigned)
-    graph = context.graph()
-    graph.map_blocks(functools.partial(leaves_block, current, number), assigned)
+    described = StoredNeighbors.leaves.sized(current.draws * leaf_sizes(context.task).of_point)
+    context.task.output.create(context.task.dimensions.n_points, [described], leaves_step(number))
+    context.compute(functools.partial(stored_leaves, current, number))
+
+
+def stored_leaves(current: Round, number: int, graph: StageGraph) -> None:
+    """Add the leaves of the points, the candidates of groups of leaves, and the lists that are made of these."""
+    task, leaves = graph.context.task, leaf_sizes(graph.context.task)
+    graph.map_blocks(functools.partial(leaves_block, current, number), leaves_step(number))
     n_groups = current.draws * leaves.groups
     joined = functools.partial(joined_part, current, number)
     graph.map_blocks(joined, joined_step(number), n_groups, reads=all_blocks)
-    blocks = context.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
+    blocks = graph.context.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
     merged = functools.partial(merged_blocks, n_groups, number)
     graph.map_block_ranges(merged, blocks, round_step(number), reads=all_blocks)
-    graph.compute()
 
 
 def leaders_of(task: StageTask, draw: Draw) -> LeaderIndex:

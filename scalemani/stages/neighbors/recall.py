@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.metrics import compares_rows
-from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.context import StageContext, StageGraph, StageTask, Steps
+from scalemani.engine.graph import Key
 from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
@@ -95,18 +96,36 @@ def find_truth(context: StageContext) -> None:
     """Find the true neighbours of a random sample of points, and how many cells the points of a run are to visit."""
     task, sample = context.task, context.task.once(sampled)
     if not task.output.committed(QUERIES):
-        limits = context.fold_blocks(limits_of_block, np.append, "recall") * (1 + np.finfo(np.float32).eps)
+        limits = context.compute(limits_of_queries) * (1 + np.finfo(np.float32).eps)
         queries = {StoredNeighbors.query_rows: sample.rows, StoredNeighbors.query_limits: limits}
         task.output.write_whole(queries, QUERIES)
     if not task.output.committed(TRUTH):
-        merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
-        looked_at = context.fold_blocks(nearest_to_queries, merge, "recall")
+        looked_at = context.compute(neighbors_of_queries)
         truth = np.sort(np.concatenate([looked_at.distances, sample.nearest], axis=1), axis=1)
         truths = {
             StoredNeighbors.true_distances: truth[:, : task.params.n_neighbors],
             StoredNeighbors.n_probes: np.array(chosen_probes(task, looked_at.indices)),
         }
         task.output.write_whole(truths, TRUTH)
+
+
+def truth_graphs(context: StageContext) -> Steps:
+    """Yield what finds the true neighbours of a sample of points."""
+    if not context.task.output.committed(QUERIES):
+        yield limits_of_queries
+    if not context.task.output.committed(TRUTH):
+        yield neighbors_of_queries
+
+
+def limits_of_queries(graph: StageGraph) -> Key | None:
+    """Add the distance within which each query has as many points as a list holds."""
+    return graph.fold_blocks(limits_of_block, np.append, "recall")
+
+
+def neighbors_of_queries(graph: StageGraph) -> Key | None:
+    """Add the nearest points of each query."""
+    merge = functools.partial(merge_neighbors, n_neighbors=graph.context.task.params.n_neighbors)
+    return graph.fold_blocks(nearest_to_queries, merge, "recall")
 
 
 def measured_recall(task: StageTask, number: int) -> Measure:

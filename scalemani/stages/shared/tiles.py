@@ -4,8 +4,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scalemani.engine.context import StageContext, StageTask, ranges_of
-from scalemani.engine.graph import parts_held
+from scalemani.engine.context import StageContext, StageGraph, StageTask, ranges_of
+from scalemani.engine.graph import Key, parts_held
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 
@@ -13,9 +13,15 @@ def fold_tiles(
     context: StageContext, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
 ) -> Any:
     """Return function(task, tiles) of all tiles, at least so many together, combined in order."""
-    graph = context.graph()
-    tiles = ranges_of(-(-context.task.dimensions.n_points // TILE_ROWS), together)
-    return graph.compute(graph.fold(function, combine, tiles, TILE_ROWS, shown))
+    return context.compute(lambda graph: add_fold_of_tiles(graph, function, combine, together, shown))
+
+
+def add_fold_of_tiles(
+    graph: StageGraph, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
+) -> Key | None:
+    """Add what `fold_tiles` computes to a graph; return the key of the result."""
+    tiles = ranges_of(-(-graph.context.task.dimensions.n_points // TILE_ROWS), together)
+    return graph.fold(function, combine, tiles, TILE_ROWS, shown)
 
 
 def sums_held(n_points: int, together: int) -> int:
