@@ -1,259 +1,340 @@
-"""How long 100 million and a billion points would take on 1 to 256 workers, from the task times of measured runs.
+"""How long a billion points and more would take on a cluster, what they would cost, and what limits: by ledgers.
 
-    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 200000 400000 [--beside RUN]
-    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 510000 1020000 --workers 64 256 --block-rows 65536
+    python pipelines/benchmarks/simulate.py ledger-1000000.json ledger-10000000.json [--measured ledger-100000000.json]
 
-Runs two sizes on a cluster of one worker, and the larger on two. Each stage has tasks, of which the seconds of every
-block are measured, and a part that the driver does alone. How they grow with the points is taken from the two sizes:
-tasks as a power of at least one, the driver's part as a constant and a share in proportion. A pass that every run of
-blocks makes over all points or over the whole graph is taken from one worker against two. The tasks are then given to
-workers in the order of the driver, each when a worker is free. Two workers are predicted from one, and compared with
-what was measured; so are the points of a finished RUN. Bandwidth of the store is taken to grow with the workers. Both
-sizes lie above those at which the search for neighbours changes its numbers (`neighbors.FEW_POINTS`). Embeddings are
-those of landmarks (`embedding.solver=lll`): a refinement holds the graph and all vectors on the driver.
+Ledgers are those of `hundred_million.py`: runs of two threads, of whose stages they have seconds, processor seconds and
+bytes. What a stage takes a point grows by as much each decade as from the fewest points at which it was measured to the
+most; where it falls, a part of it is the same at any size. What was measured once, or took less than LEAST_SECONDS,
+grows in proportion. With --measured the run of another ledger is predicted, on two threads, and compared.
 
-The memory of a stage is what its plan projects for one process with one task: sketches of all points, say. A process
-that has less cannot take part, however many there are.
+A stage takes on W threads what the driver does alone, what tasks do divided by W, and what no number of workers makes
+less: a table of all points that each process reads (TABLES), and passes over everything that each block range makes
+(`n_passes`). Of two threads that took w seconds and p processor seconds, the driver was alone for at most 2 w - p, of
+which the least a point of all ledgers counts where the driver computes (DRIVER); anything else is tasks, waiting for
+the disk among it. The cells of `partition` are trained on a sample, by as many visits as LLOYD_STEPS times its rows, a
+share of all visits, on the driver's threads. Reading a table or a pass takes as much a byte as the pass over the points
+before the first stage (`reading`). Dispatch takes SECONDS_PER_DISPATCH a task, while others run.
+
+Bytes that are read are those of the inputs of each stage once, of tables and of passes. Memory is what the plan
+projects, with nothing cached and arrays of a row a point in files. The store is as fast for each machine as the disk
+was. More than 2^31 - 1 points are refused by the code (32-bit rows); the model goes on as if they were not.
+
+The price is of a list as of 17 June 2026: m7g.large, 2 processors and 8 GiB, on demand with Linux in us-east-1
+(factualminds.com/blog/amazon-ec2-on-demand-pricing-instance-families-2026); its processor is not that of the ledgers.
 """
 
 import argparse
-import dataclasses
-import heapq
+import functools
+import json
 import math
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from commanding import command, fresh, running_cluster, succeeded
-from digits import million_digits
-from ledger import Task, read_ledger, spans
+from hundred_million import GENERATING, METHOD, READING, SETTINGS
 from measuring import show
 
+from scalemani.config.params import Parameters
+from scalemani.config.routes import ROUTES
 from scalemani.engine.sizes import Sizes
-from scalemani.runs.opened import Run, open_run
+from scalemani.engine.task import Dimensions
+from scalemani.stages.embedding.by_blocks import RUN_ROWS
 from scalemani.stages.table import STAGES
 
+N_FEATURES, DTYPE = 64, "int8"
+THREADS = 2  # of the runs of ledgers, and of a machine
+MACHINE_DOLLARS = 0.0816  # an hour
+MACHINE_BYTES = 8e9
 SECONDS_PER_DISPATCH = 0.002  # of driver and scheduler, for one task: processor time with empty tasks
-WORKER_BYTES = 8e9
-# Each run of blocks reads everything; bytes a row that a run holds: 15 incoming edges, or a point of 784 bytes.
-STREAMING = {"symmetric_affinities": 24 * 15, "work_points": 784}
-DRIVER_MODELS = ("partition", "work_points", "landmarks", "components", "reduced", "landmark_embedding")
-LEAST_SECONDS = 1.0  # measured; what takes less says nothing about how it grows
-ROWS_PER_BLOCK = 20_480
-BY_LANDMARKS = ["--set=embedding.solver=lll"]
-SIZES, WORKERS = (10**8, 10**9), (1, 4, 16, 64, 256)
+BLOCK_ROWS = 65_536
+LAYERS = 2  # of blocks and of parts, in most stages
+LEAST_SECONDS = 5.0  # of a stage in a ledger: what takes less says nothing about how it grows
+DRIVER = ("partition", "work_points", "landmarks", "components", "reduced", "landmark_embedding", "clustering")
+CONSTANT = ("landmarks", "reduced", "landmark_embedding", "clustering")  # whose driver looks at landmarks alone
+WITHOUT_TASKS = ("components", "landmarks", "landmark_embedding")
+SEQUENTIAL = ("components",)  # which the driver computes, block after block
+INPUTS = {stage.name: stage.inputs for stage in ROUTES[METHOD]}
+# The stages whose arrays a table of all points is made of in each process.
+BY_PASSES = ("symmetric_affinities", "embedding")  # which grow by the passes that block ranges make
+LLOYD_STEPS = 10  # of the cells, over the sample that they are trained on, on the driver's threads
+TABLES = {"neighbors": "points", "reduced": "landmark_weights", "embedding": "landmark_weights"}
+EDGE_BYTES = 24 * 15  # of a row in a block range of W, for edges that end there
 
 
 @dataclass
-class Measured:
-    """A run on a cluster: points, workers, the tasks of every stage, and the seconds of every stage as a whole."""
+class Cluster:
+    """Workers of one thread, threads of the driver, and stages whose driver's part is taken to be done by tasks."""
 
-    n_points: int
     workers: int
-    tasks: dict[str, dict[str, list[Task]]]  # stage -> step -> tasks
-    seconds: dict[str, float]
-
-    def busy(self, stage: str) -> float:
-        """Return the seconds of all tasks of a stage."""
-        return sum(task.seconds for members in self.tasks.get(stage, {}).values() for task in members)
-
-    def span(self, stage: str) -> float:
-        """Return the seconds in which tasks of a stage were at work."""
-        steps = self.tasks.get(stage, {}).values()
-        return sum(max(task.end for task in members) - min(task.begin for task in members) for members in steps)
-
-    def alone(self, stage: str) -> float:
-        """Return the seconds in which the driver was on its own."""
-        return max(0.0, self.seconds[stage] - self.span(stage))
+    driver_threads: int = THREADS
+    by_tasks: tuple[str, ...] = ()
 
 
 @dataclass
 class Stage:
-    """How a stage scales: seconds of tasks and of the driver at `n_points`, and how they grow."""
+    """What a stage takes in a ledger: seconds, processor seconds, and bytes that it adds to the store."""
+
+    seconds: float
+    processor_seconds: float
+    written: int
+
+    def alone(self, name: str) -> float:
+        """Return the seconds for which the driver was alone, at most."""
+        if name in SEQUENTIAL:
+            return self.seconds
+        return min(max(THREADS * self.seconds - self.processor_seconds, 0.0), self.seconds) if name in DRIVER else 0.0
+
+
+@dataclass
+class Ledger:
+    """The stages of a run that are finished, and its points."""
+
+    n_points: int
+    stages: dict[str, Stage]
+    unfinished: list[str]
+
+    @classmethod
+    def read(cls, path: Path) -> "Ledger":
+        """Read a ledger, whose name ends in its number of points."""
+        found = re.search(r"(\d+)$", path.stem)
+        if found is None:
+            raise SystemExit(f"{path}: the name of a ledger ends in its number of points, as ledger-1000000.json")
+        entries, stages, before = json.loads(path.read_text())["stages"], dict[str, Stage](), 0
+        for name, entry in entries.items():
+            if name != GENERATING and entry["finished"]:
+                written = 0 if name == READING else max(0, entry["most_stored_bytes"] - before)
+                stages[name] = Stage(entry["seconds"], entry["processor_seconds"], written)
+                before = max(before, 0 if name == READING else entry["stored_bytes"])
+        return cls(int(found[1]), stages, [name for name, entry in entries.items() if not entry["finished"]])
+
+
+@dataclass
+class Fitted:
+    """A stage at the most points at which it was measured, and at the fewest."""
 
     name: str
     n_points: int
-    busy: float
-    busy_power: float
-    alone: float
-    alone_rising: float
-    pass_seconds: float
-    run: Run
-    shapes: list[list[float]]  # of each step, the seconds of its blocks relative to the mean of the stage
-    block_rows: int  # of the runs that are predicted
-
-    def of_driver(self, n_points: int) -> float:
-        """Return the seconds that the driver is on its own, whatever the number of workers."""
-        return self.alone * (1 + (n_points / self.n_points - 1) * self.alone_rising)
-
-    def gigabytes(self, n_points: int) -> float:
-        """Return the projected memory of a process with one task of the stage."""
-        dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=self.block_rows)
-        memory = STAGES[self.name].memory(Sizes(dimensions, self.run.params))
-        return memory.with_cache(0, in_memory=False).total() / 1e9
+    stage: Stage
+    fewest: int
+    smallest: Stage
+    alone_a_point: float  # seconds of the driver, at most
 
     @property
-    def on_driver(self) -> bool:
-        """Whether the driver computes most of the stage, or a model that the tasks use."""
-        return self.name in DRIVER_MODELS or not self.shapes
+    def growth(self) -> float:
+        """How much more a point takes each decade; below 1 where most of it does not grow."""
+        if self.fewest == self.n_points or self.smallest.seconds < LEAST_SECONDS or self.name in BY_PASSES:
+            return 1.0
+        ratio = self.stage.seconds / self.n_points / (self.smallest.seconds / self.fewest)
+        return float(ratio ** (1 / math.log10(self.n_points / self.fewest)))
 
-    def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
-        """Return the seconds of the stage, and what most of them go to."""
-        growth, alone = n_points / self.n_points, self.of_driver(n_points)
-        blocks = blocks or -(-n_points // self.block_rows)
-        if not self.shapes:
-            return alone, "driver"
-        busy = self.busy * growth**self.busy_power
-        runs = workers
-        if self.name in STREAMING:
-            runs = max(workers, math.ceil(n_points * STREAMING[self.name] / WORKER_BYTES))
-        passes = self.pass_seconds * growth * (runs - 1)
-        mean = (busy + passes) / blocks / len(self.shapes)
-        tasks = sum(makespan(mean, shape, blocks, workers) for shape in self.shapes)
-        reasons = {"driver": alone, "passes over everything": tasks * passes / (busy + passes), "dispatch": 0.0}
-        reasons["tasks"] = tasks - reasons["passes over everything"]
-        dispatch = SECONDS_PER_DISPATCH * blocks * len(self.shapes) - busy / workers
-        reasons["dispatch"] = max(0.0, dispatch)
-        return alone + tasks, max(reasons, key=lambda reason: reasons[reason])
+    def factor(self, n_points: int) -> float:
+        """Return how many times as long the stage takes; a part that does not grow is the same at any size."""
+        ratio = n_points / self.n_points
+        if self.growth >= 1.0:
+            return float(ratio * self.growth ** math.log10(ratio))
+        slope = (self.stage.seconds - self.smallest.seconds) / (self.n_points - self.fewest)
+        return 1.0 + max(0.0, slope) * (n_points - self.n_points) / self.stage.seconds
 
+    def alone(self, n_points: int, threads: int) -> float:
+        """Return the seconds for which the driver is alone at most, whatever the number of workers."""
+        if self.name == "partition":
+            trained = LLOYD_STEPS * sizes_of(n_points).partition_sample
+            return self.stage.processor_seconds * self.factor(n_points) * trained / (trained + n_points) / threads
+        if self.name in CONSTANT:
+            return min(self.stage.alone(self.name), self.smallest.alone(self.name))
+        return self.alone_a_point * n_points
 
-def makespan(mean: float, shape: list[float], blocks: int, workers: int) -> float:
-    """Return when the last of the tasks ends, each given in turn to the worker that is free first."""
-    free = [0.0] * min(workers, blocks)
-    for block in range(blocks):
-        begin = max(heapq.heappop(free), block * SECONDS_PER_DISPATCH)
-        heapq.heappush(free, begin + mean * shape[block % len(shape)])
-    return max(free)
+    def busy(self, n_points: int) -> float:
+        """Return the seconds of threads that tasks take."""
+        taken = self.stage.seconds - self.alone(self.n_points, THREADS)
+        return THREADS * max(0.0, taken) * self.factor(n_points)
 
 
-def measured_run(folder: Path, n_points: int, workers: int) -> Measured:
-    """Run, or read what an earlier call has left."""
-    points, run = million_digits(folder, n_points), folder / f"simulate-{n_points}-{workers}"
-    ledger, parts = run.with_suffix(".ledger"), run.with_suffix(".ledger.parts")
-    if not ledger.exists() or not (run / "plan.json").exists():
-        fresh(run), fresh(ledger), fresh(parts)
-        with running_cluster(workers, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
-            size = ["--block-rows", "4096", "--workers", "1"]
-            succeeded(command(points, run, "--scheduler", cluster.address, *size, *BY_LANDMARKS))
-    tasks: dict[str, dict[str, list[Task]]] = {}
-    for step, members in spans(read_ledger(ledger) + read_ledger(parts)).items():
-        tasks.setdefault(members[0].stage, {})[step] = members
-    seconds = {stage: record["seconds"] for stage, record in open_run(run).records().items()}
-    return Measured(n_points, workers, tasks, seconds)
+class Model(dict[str, Fitted]):
+    """The stages of some ledgers, each as at most points."""
+
+    @classmethod
+    def of(cls, ledgers: list[Ledger]) -> "Model":
+        """Take each stage from the ledgers that have it."""
+        model = cls()
+        for name in dict.fromkeys(name for ledger in ledgers for name in ledger.stages):
+            there = [(one.n_points, one.stages[name]) for one in ledgers if name in one.stages]
+            alone = min(stage.alone(name) / n_points for n_points, stage in there)
+            model[name] = Fitted(name, *there[-1], *there[0], alone)
+        return model
+
+    def bytes_written(self, name: str, n_points: int) -> float:
+        """Return the bytes that a stage adds to the store; of points those of their rows."""
+        if name == "points":
+            return float(n_points * N_FEATURES)
+        return self[name].stage.written * n_points / self[name].n_points if name in self else 0.0
+
+    def seconds_to_read(self, n_bytes: float) -> float:
+        """Return the seconds of a thread that reads and decodes so many bytes."""
+        reading = self[READING]
+        seconds, n_points = reading.stage.processor_seconds, reading.n_points
+        if reading.fewest < n_points:  # the start of the program does not grow
+            seconds, n_points = seconds - reading.smallest.processor_seconds, n_points - reading.fewest
+        return n_bytes * seconds / (n_points * N_FEATURES)
 
 
-def power(small: float, large: float, growth: float) -> float:
-    """Return the power with which seconds grow: one at least, since every point has to be looked at."""
-    if min(small, large) < LEAST_SECONDS:
-        return 1.0
-    return min(max(math.log(large / small) / math.log(growth), 1.0), 2.0)
+@dataclass
+class Prediction:
+    """A stage on a cluster: seconds of the driver and of all else by what they go to, and bytes."""
+
+    name: str
+    alone: float
+    others: dict[str, float]
+    read: float
+    written: float
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of the stage."""
+        return self.alone + sum(self.others.values())
+
+    @property
+    def reason(self) -> str:
+        """What most of them go to."""
+        reasons = {"driver": self.alone, **self.others}
+        return max(reasons, key=lambda reason: reasons[reason])
 
 
-def rising(small: Measured, large: Measured, stage: str) -> float:
-    """Return the share of the driver's seconds that grows with the points; the rest is there for any number of them."""
-    more = (large.alone(stage) - small.alone(stage)) / (large.n_points - small.n_points)
-    return min(max(more * large.n_points / max(large.alone(stage), 1e-9), 0.0), 1.0)
+def predicted(model: Model, name: str, n_points: int, cluster: Cluster) -> Prediction:
+    """Return what a stage takes on a cluster."""
+    stage, workers, processes = model[name], cluster.workers, max(1, cluster.workers // THREADS)
+    alone, busy = stage.alone(n_points, cluster.driver_threads), stage.busy(n_points)
+    if name in cluster.by_tasks:
+        alone, busy = 0.0, busy + alone
+    others = {"tasks": busy / workers}
+    inputs = sum(model.bytes_written(one, n_points) for one in INPUTS.get(name, ()))
+    read = inputs or float(n_points * N_FEATURES)
+    if name in TABLES:
+        table = model.bytes_written(TABLES[name], n_points)
+        others["a table in each process"] = model.seconds_to_read(table) * (1 - 1 / processes)
+        read += (processes - 1) * table
+    of_pass = passed_over(model, name, n_points)
+    extra = n_passes(name, n_points, workers) - n_passes(name, stage.n_points, THREADS)
+    if extra > 0:  # the others are among what was measured
+        others["passes over everything"] = math.ceil(extra / workers) * model.seconds_to_read(of_pass)
+        read += extra * of_pass
+    n_tasks = 0 if name in WITHOUT_TASKS else LAYERS * -(-n_points // BLOCK_ROWS)
+    others["dispatch"] = max(0.0, n_tasks * SECONDS_PER_DISPATCH - sum(others.values()))
+    return Prediction(name, alone, others, read, model.bytes_written(name, n_points))
 
 
-def scaling(small: Measured, large: Measured, double: Measured, run: Run, block_rows: int) -> list[Stage]:
-    """Return how every stage scales, and with how many rows a block runs are predicted."""
-    growth, stages = large.n_points / small.n_points, []
-    for stage in large.seconds:
-        steps, busy = large.tasks.get(stage, {}), large.busy(stage)
-        mean = busy / max(1, sum(map(len, steps.values())))
-        shapes = [
-            [task.seconds / mean for task in sorted(members, key=lambda t: t.block)] for members in steps.values()
-        ]
-        if stage in STREAMING:
-            shapes = [[1.0]] if steps else []
-        stages.append(
-            Stage(
-                stage,
-                large.n_points,
-                busy,
-                1.0 if stage in STREAMING else power(small.busy(stage), large.busy(stage), growth),
-                large.alone(stage),
-                rising(small, large, stage),
-                max(0.0, double.busy(stage) - large.busy(stage)) if stage in STREAMING else 0.0,
-                run,
-                shapes,
-                block_rows,
-            )
-        )
-    return stages
+def n_passes(name: str, n_points: int, workers: int) -> int:
+    """Return how many block ranges of a stage read all of something."""
+    if name == "symmetric_affinities":
+        return max(workers, math.ceil(n_points * EDGE_BYTES / (MACHINE_BYTES / THREADS)))
+    return max(workers, -(-n_points // RUN_ROWS)) if name == "embedding" else 0
+
+
+def passed_over(model: Model, name: str, n_points: int) -> float:
+    """Return the bytes that each of them reads: all lists and affinities, or the order of the points."""
+    if name == "symmetric_affinities":
+        return model.bytes_written("neighbors", n_points) + model.bytes_written("affinities", n_points)
+    return 8.0 * n_points
+
+
+@functools.cache
+def sizes_of(n_points: int) -> Sizes:
+    """Return the sizes of a run as those of ledgers are."""
+    values = dict(setting.removeprefix("--set=").split("=") for setting in SETTINGS)
+    params = Parameters().with_values({name: number_or_name(value) for name, value in values.items()})
+    return Sizes(Dimensions(n_points, N_FEATURES, DTYPE, BLOCK_ROWS), params.resolved(METHOD, n_points))
+
+
+def number_or_name(value: str) -> object:
+    """Return a setting as its parameter has it."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def gigabytes(name: str, n_points: int) -> float:
+    """Return the projected memory of a process with one task of a stage."""
+    return STAGES[name].memory(sizes_of(n_points)).with_cache(0, in_memory=False).total() / 1e9
+
+
+def show_calibration(model: Model) -> None:
+    """Show what each stage took a point, at the most points at which it was measured."""
+    rows = []
+    for name, fitted in model.items():
+        stage, n_points = fitted.stage, fitted.n_points
+        row: dict[str, object] = {"stage": name, "points": n_points, "us a point": 1e6 * stage.seconds / n_points}
+        row["processor, us a point"] = 1e6 * stage.processor_seconds / n_points
+        row["driver alone at most, us a point"] = 1e6 * fitted.alone(n_points, THREADS) / n_points
+        rows.append({**row, "bytes a point": stage.written / n_points, "growth a decade": fitted.growth})
+    print(f"as measured, on {THREADS} threads")
+    show(rows)
+
+
+def show_check(model: Model, measured: Ledger) -> None:
+    """Show predictions next to what a run of two threads took."""
+    names, cluster = [name for name in measured.stages if name in model], Cluster(THREADS)
+    took = {name: measured.stages[name].seconds for name in names}
+    said = {name: predicted(model, name, measured.n_points, cluster).seconds for name in names}
+    print(f"{measured.n_points} points, predicted and measured; not finished: {measured.unfinished or 'none'}")
+    pairs = [(name, said[name], took[name]) for name in names] + [("sum", sum(said.values()), sum(took.values()))]
+    rows = [{"stage": name, "predicted, s": one, "measured, s": other} for name, one, other in pairs]
+    show([{**row, "ratio": one / other if other else "-"} for row, (_, one, other) in zip(rows, pairs, strict=True)])
+
+
+def show_cluster(model: Model, n_points: int, clusters: list[Cluster], dollars: float) -> None:
+    """Show each stage on each cluster, and their sums."""
+    names = [name for name in model if name in INPUTS]
+    found = [[predicted(model, name, n_points, cluster) for name in (READING, *names)] for cluster in clusters]
+    print(f"{n_points} points")
+    rows = []
+    for stages in zip(*found, strict=True):
+        row: dict[str, object] = {"stage": stages[0].name, "driver alone, h": stages[0].alone / 3600}
+        row |= {f"{one.workers}, h": stage.seconds / 3600 for one, stage in zip(clusters, stages, strict=True)}
+        rows.append({**row, f"limited by, on {clusters[-1].workers}": stages[-1].reason})
+    show(rows)
+    show([totals(stages, n_points, one, dollars) for one, stages in zip(clusters, found, strict=True)])
+
+
+def totals(stages: list[Prediction], n_points: int, cluster: Cluster, dollars: float) -> dict[str, object]:
+    """Return the sums of all stages on a cluster, and what limits."""
+    seconds, alone = sum(stage.seconds for stage in stages), sum(stage.alone for stage in stages)
+    slowest = max(stages, key=lambda stage: stage.seconds)
+    machines = -(-cluster.workers // THREADS) + -(-cluster.driver_threads // THREADS)
+    memory = {stage.name: gigabytes(stage.name, n_points) for stage in stages if stage.name != READING}
+    driver = max((name for name in memory if name in DRIVER), key=memory.__getitem__)
+    return {
+        "workers": cluster.workers,
+        "hours": seconds / 3600,
+        "read, TB": sum(stage.read for stage in stages) / 1e12,
+        "written, TB": sum(stage.written for stage in stages) / 1e12,
+        "dollars": seconds / 3600 * dollars * machines,
+        "limits": f"{slowest.name}, {slowest.seconds / seconds:.0%} ({slowest.reason})",
+        "driver's share": alone / seconds,
+        "driver, GB": f"{memory[driver]:.1f} ({driver})",
+        "a worker, GB": f"{max(memory.values()):.1f}",
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--points", type=int, nargs=2, default=[200_000, 400_000])
-    parser.add_argument("--beside", type=Path, help="a finished run of other size, on two threads")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="points of the runs that are predicted")
-    parser.add_argument("--workers", type=int, nargs="+", default=WORKERS)
-    parser.add_argument("--block-rows", type=int, default=ROWS_PER_BLOCK, help="of the runs that are predicted")
-    arguments = parser.parse_args()
-    small, large = (measured_run(arguments.folder, n_points, 1) for n_points in arguments.points)
-    double = measured_run(arguments.folder, arguments.points[1], 2)
-    stages = scaling(
-        small, large, double, open_run(arguments.folder / f"simulate-{large.n_points}-1"), arguments.block_rows
+    parser.add_argument("ledgers", type=Path, nargs="+", help="of runs that the model is fitted to")
+    parser.add_argument("--measured", type=Path, help="of a run that is predicted and compared")
+    parser.add_argument("--points", type=int, nargs="*", default=[10**8, 10**9, 10**10])
+    parser.add_argument("--workers", type=int, nargs="+", default=[64, 256, 1024])
+    parser.add_argument("--driver-threads", type=int, default=THREADS)
+    parser.add_argument(
+        "--by-tasks", nargs="*", default=[], metavar="STAGE", help="what if tasks did its driver's part"
     )
-    show_checks(stages, large, double, arguments.beside)
-    for n_points in arguments.sizes:
-        show_prediction(stages, n_points, arguments.workers)
-
-
-def show_checks(stages: list[Stage], large: Measured, double: Measured, beside: Path | None) -> None:
-    """Show predictions beside what was measured."""
-    rows, blocks = [], -(-large.n_points // 4096)
-    other = None if beside is None else open_run(beside)
-    records = {} if other is None else other.records()
-    for stage in stages:
-        row: dict[str, object] = {"stage": stage.name}
-        for run in (large, double):
-            row[f"{run.workers} measured"] = run.seconds[stage.name]
-            row[f"{run.workers} predicted"] = stage.predicted(large.n_points, run.workers, blocks)[0]
-        if other is not None and stage.name in records:
-            n_points = other.dimensions.n_points
-            row[f"{n_points}: measured"] = records[stage.name]["seconds"]
-            row[f"{n_points}: 2 predicted"] = stage.predicted(n_points, 2, other.dimensions.n_blocks)[0]
-        rows.append(row)
-    total = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name != "stage"}
-    show([*rows, {"stage": "whole", **total}])
-
-
-def show_prediction(stages: list[Stage], n_points: int, workers: Sequence[int]) -> None:
-    """Show the hours of every stage on several numbers of workers, and the bottleneck: in time, and in memory."""
-    rows: list[dict[str, object]] = []
-    for stage in stages:
-        row: dict[str, object] = {"stage": stage.name, "tasks grow as N^": round(stage.busy_power, 2)}
-        row["of the driver grows"] = round(stage.alone_rising, 2)
-        row["driver alone, h"] = stage.of_driver(n_points) / 3600
-        row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in workers}
-        row |= {"limited by": stage.predicted(n_points, workers[-1])[1], "GB a process": stage.gigabytes(n_points)}
-        rows.append(row)
-    whole = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name.endswith(", h")}
-    print(f"{n_points} points")
-    show([*rows, {"stage": "whole", **whole}])
-    show([summary(stages, n_points, count) for count in workers])
-
-
-def summary(stages: list[Stage], n_points: int, workers: int) -> dict[str, object]:
-    """Return the hours on so many workers, the driver's share of them, the stages that limit, and the memory."""
-    took = {stage.name: stage.predicted(n_points, workers) for stage in stages}
-    alone, seconds = sum(stage.of_driver(n_points) for stage in stages), sum(spent for spent, _ in took.values())
-    slowest = max(took, key=lambda name: took[name][0])
-    driver = max((stage for stage in stages if stage.on_driver), key=lambda stage: stage.gigabytes(n_points))
-    largest = max(stages, key=lambda stage: stage.gigabytes(n_points))
-    return {
-        "points": n_points,
-        "workers": workers,
-        "hours": seconds / 3600,
-        "driver alone, h": alone / 3600,
-        "driver's share": alone / seconds,
-        "slowest stage": f"{slowest}, {took[slowest][0] / seconds:.0%} ({took[slowest][1]})",
-        "GB of the driver": f"{driver.gigabytes(n_points):.1f} ({driver.name})",
-        "GB of a worker": f"{largest.gigabytes(n_points):.1f} ({largest.name})",
-    }
+    parser.add_argument("--dollars", type=float, default=MACHINE_DOLLARS, help="an hour of a machine of two threads")
+    arguments = parser.parse_args()
+    model = Model.of(sorted(map(Ledger.read, arguments.ledgers), key=lambda ledger: ledger.n_points))
+    show_calibration(model)
+    if arguments.measured is not None:
+        show_check(model, Ledger.read(arguments.measured))
+    clusters = [Cluster(count, arguments.driver_threads, tuple(arguments.by_tasks)) for count in arguments.workers]
+    for n_points in arguments.points:
+        show_cluster(model, n_points, clusters, arguments.dollars)
 
 
 if __name__ == "__main__":
