@@ -11,6 +11,7 @@ from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
 
 TOGETHER = 128  # points whose coordinates are looked at side by side
+MOST_AXES = 20  # that cells divide: of 21 there would be two million, however few the points
 
 ORDINARY_EXPONENT = 128  # beyond: fourth powers come near the ends of float64, of which sums over points take a part
 
@@ -111,15 +112,15 @@ def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.n
 def cell_sums(points: np.ndarray, side: float, weights: np.ndarray) -> np.ndarray:
     """Return the sum of the weights of all points in the cell that a point lies in: (N,) float64.
 
-    Cells are cubes of this side. There are about as many sums as points, on a torus: cells that lie a whole number
-    of its circumferences apart share one.
+    Cells are cubes of this side, along the first `MOST_AXES` axes where there are more. There are about as many sums as
+    points, on a torus: cells that lie a whole number of its circumferences apart share one.
 
     Parameters
     ----------
     points : (N, d) finite, float64
     weights : (N,), or (1,) where all are the same
     """
-    n_points, n_dims = points.shape
+    n_points, n_dims = points.shape[0], min(points.shape[1], MOST_AXES)
     around, n_cells = 1, 1  # cells along each axis, a power of two, and in all
     while n_cells < n_points:
         around, n_cells = around * 2, n_cells << n_dims

@@ -117,6 +117,15 @@ def test_sums_of_cells_are_those_of_equal_floors(n_dims):
     np.testing.assert_array_equal(cell_sums(points, 0.25, np.ones(1)), np.bincount(own.ravel())[own.ravel()])
 
 
+def test_cells_of_many_axes_divide_the_first_ones():
+    points = np.random.default_rng(0).uniform(-1.5, 1.5, (50, 60))
+    points[1, :20] = points[0, :20]
+    _, own = np.unique(np.floor(points[:, :20] / 1.5).astype(int) % 2, axis=0, return_inverse=True)
+    sums = np.bincount(own.ravel())[own.ravel()]
+    np.testing.assert_array_equal(cell_sums(points, 1.5, np.ones(1)), sums)
+    assert sums[0] >= 2
+
+
 def test_cells_of_any_coordinates_have_the_sums_of_their_points_at_least():
     points = np.array([-1e-300, 0.0, 1e300, -1e300, 1.7e308, -1.7e308, 1e-300, 0.26]).repeat(2).reshape(-1, 2)
     sums = cell_sums(points, 0.25, np.ones(1))
