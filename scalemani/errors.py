@@ -136,6 +136,7 @@ def warn(message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
     warnings.warn(WORDING.get()(message), kind, stacklevel=level)
 
 
+SIMILAR = 0.7  # letters of a name that is meant; init and affinity have 0.67
 LONGEST_NAME = 200  # letters of a name whose nearest one is looked for, which takes time by the square of them
 
 
@@ -143,7 +144,7 @@ def nearest_name(name: object, allowed: Iterable[str]) -> str:
     """Return the part of a message that offers the nearest allowed name, and lists them all."""
     names = sorted(allowed)
     text = str(name)
-    close = difflib.get_close_matches(text, names, n=1, cutoff=0.5) if len(text) <= LONGEST_NAME else []
+    close = difflib.get_close_matches(text, names, n=1, cutoff=SIMILAR) if len(text) <= LONGEST_NAME else []
     offer = f"did you mean {close[0]!r}? " if close else ""
     return f"{offer}allowed: {', '.join(names)}"
 

@@ -1,19 +1,22 @@
 """What parameters are called in other libraries, and what they are called here: plain data.
 
-`OTHER_NAMES` has names of scikit-learn, openTSNE, umap, PHATE and megaman that are no names of ours, `OTHER_METHODS`
-and `OTHER_CLASSES` what these call methods and their classes.
+`OTHER_NAMES` has names of scikit-learn, openTSNE, umap, PHATE and megaman that are no names of ours, `OTHER_VALUES`
+what these write for values of a parameter, `OTHER_METHODS` and `OTHER_CLASSES` what they call methods and classes.
 """
 
+import difflib
 import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import LONGEST_NAME, ConfigError, nearest_name
+
+MISSPELT = 0.85  # similarity of letters: less have different values, such as the metrics manhattan and hamming
 
 
 class Ours(NamedTuple):
-    """A parameter by its name in --set, or an argument and option that no result depends on, and how it differs."""
+    """A parameter by its name in --set, an argument and option that no result depends on, a value; how it differs."""
 
     name: str
     note: str = ""
@@ -66,6 +69,46 @@ OTHER_NAMES: Mapping[str, Ours] = {
     "n_landmark": Ours("landmarks.n_landmarks"),
 }
 
+# Names of ours elsewhere, which stand for another parameter where an estimator descends an objective.
+NAMES_OF_DESCENTS: Mapping[str, Ours] = {"method": Ours(REPULSION, "barnes-hut or exact; auto follows the points")}
+
+EQUAL_WEIGHTS = "all neighbours weigh the same"
+PAIRS, SEARCH = "distances of all pairs", "chooses a search, and measures its recall; pynndescent is another"
+RESIDUALS = "to embedding.residual, by default 1e-4"
+SPHERE = "inner products are cosines where rows have unit length"
+OTHER_VALUES: Mapping[str, Mapping[str, Ours]] = {  # by parameter; in small letters, without what joins their words
+    "points.metric": {
+        **dict.fromkeys(("sqeuclidean", "squaredl2", "l2sqr"), Ours("euclidean", "neighbours are the same")),
+        **dict.fromkeys(("cos", "angular", "angle"), Ours("cosine")),
+        **dict.fromkeys(("ip", "dot", "dotproduct", "innerproduct"), Ours("cosine", SPHERE)),
+        "seuclidean": Ours("euclidean", "of columns that you divide by their standard deviations"),
+    },
+    "neighbors.method": {
+        **dict.fromkeys(("brute", "bruteforce", "flat", "kdtree", "balltree"), Ours("exact", PAIRS)),
+        **dict.fromkeys(("approx", "approximate", "annoy", "hnsw", "ivf", "faiss"), Ours("auto", SEARCH)),
+        **dict.fromkeys(("nndescent", "umap"), Ours("pynndescent")),
+    },
+    "affinities.kind": {
+        **dict.fromkeys(("rbf", "heat", "gauss"), Ours("gaussian", "its width is affinities.sigma")),
+        **dict.fromkeys(("nearestneighbors", "knn", "connectivity"), Ours("uniform", EQUAL_WEIGHTS)),
+        "precomputednearestneighbors": Ours("uniform", f"{EQUAL_WEIGHTS}; points.metric=precomputed takes distances"),
+        "perplexity": Ours("entropic"),
+    },
+    "landmarks.method": {
+        **dict.fromkeys(("uniform", "sample"), Ours("random")),
+        **dict.fromkeys(("maxmin", "farthest", "fps"), Ours("minmax")),
+    },
+    "embedding.solver": {
+        **dict.fromkeys(("arpack", "lobpcg", "amg", "randomized"), Ours("refine", RESIDUALS)),
+        **dict.fromkeys(("dense", "full"), Ours("exact", "by a sparse solver in memory")),
+    },
+    "layout.init": dict.fromkeys(("laplacian", "eigenmaps", "tswspectral"), Ours("spectral")),
+    REPULSION: {
+        "bh": Ours("barnes-hut"),
+        **dict.fromkeys(("fft", "interpolation", "interp", "fitsne"), Ours("grid", "a particle mesh by FFT")),
+    },
+}
+
 NO_UMAP = "UMAP is no method here, and this is the nearest"
 OF_A_GRAPH = "the nearest; scanpy's Leiden takes the graph that an export into its .h5ad adds"
 OTHER_METHODS: Mapping[str, Ours] = {  # in small letters, without what joins their words
@@ -98,9 +141,24 @@ OTHER_CLASSES: Mapping[str, Ours] = {
 }
 
 
+def letters_of(name: str) -> str:
+    """Return a name in small letters, without what joins its words."""
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
 def method_here(name: object) -> Ours | None:
     """Return what a method of another library is called here, however it is written; None for any other name."""
-    return OTHER_METHODS.get(re.sub(r"[-_ ]", "", name).lower()) if isinstance(name, str) else None
+    return OTHER_METHODS.get(letters_of(name)) if isinstance(name, str) else None
+
+
+def value_instead(parameter: str, value: object, allowed: Collection[str]) -> str:
+    """Return what a value of a parameter that is not among the allowed ones is called here, or the nearest; else ""."""
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        return ""
+    if ours := OTHER_VALUES.get(parameter, {}).get(letters_of(value)):
+        return with_note(repr(ours.name), ours)
+    close = difflib.get_close_matches(value.casefold(), allowed, n=1, cutoff=MISSPELT)
+    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def class_here(name: str) -> str:

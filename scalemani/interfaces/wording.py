@@ -4,11 +4,14 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from scalemani.config.methods import ArgumentExtension, extensions
+from scalemani.config.other_names import Ours, name_here, with_note
 from scalemani.config.params import names_of_parameters
-from scalemani.errors import WORDING, ScalemaniError
+from scalemani.config.routes import ROUTES
+from scalemani.errors import WORDING, ScalemaniError, nearest_name
 
 # The setting that an argument is.
 PARAMETERS = {
@@ -39,6 +42,7 @@ PARAMETERS = {
     "random_state": "seed",
     **{name: argument.setting for name, argument in extensions(ArgumentExtension).items()},
 }
+ARGUMENT_OF = {setting: argument for argument, setting in PARAMETERS.items()}
 SETTINGS = "settings"
 # A name of a setting that stands in no quotes, as the command line may write it, and a value that it is to have.
 NAME = re.compile(r"(?<![\w.'\"/-])(?:--set )?([a-z_]+\.[a-z_]+)(?:=([\w+-]+(?:\.\w+)*))?(?![\w.]*\w)")
@@ -78,17 +82,49 @@ def in_words_of(arguments: Collection[str], passed: Collection[str], other: Mapp
     return OPTION.sub(option, NAME.sub(argument, BOTH.sub(r"\1", text)))
 
 
+def instead_of(
+    name: str,
+    arguments: Collection[str],
+    method: str = "",
+    elsewhere: Mapping[str, Ours] = MappingProxyType({}),
+    argument_of: Mapping[str, str] = ARGUMENT_OF,
+) -> str:
+    """Return the arguments or settings that a name which is no argument may stand for, or the nearest of `arguments`.
+
+    `method` is that of the estimator, whose stages have the settings; "" where any may be meant. `elsewhere` has names
+    of other libraries before `OTHER_NAMES`, and `argument_of` the argument of each setting that has one.
+    """
+    stages = {stage.name for stage in ROUTES.get(method, ())}
+    known = names_of_parameters() if SETTINGS in arguments else []
+    if ours := elsewhere.get(name) or name_here(name):
+        argument = argument_of.get(ours.name, ours.name)
+        if argument in arguments:
+            return with_note(argument, ours)
+        if argument not in PARAMETERS and ours.name in known:
+            return with_note(f"settings={{'{ours.name}': ...}}", ours)
+    homes = [full for full in known if full.endswith(f".{name}") and (not stages or full.partition(".")[0] in stages)]
+    return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, arguments)
+
+
 def names_arguments(**other: str) -> Callable[[Called], Called]:
     """Have errors and warnings of a function name its arguments, and those of the estimators that it takes.
 
-    `other` has the settings of arguments that stand for others than in `PARAMETERS`.
+    A name that is no argument is answered with what it may stand for. `other` has the settings of arguments that stand
+    for others than in `PARAMETERS`.
     """
 
     def decorate(function: Called) -> Called:
-        names = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
+        names, takes_any = list(parameters), any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+        argument_of = {**ARGUMENT_OF, **{setting: name for name, setting in other.items()}}
 
         @functools.wraps(function)
         def called(*values: Any, **named: Any) -> Any:
+            for name in named:
+                if name not in names and not takes_any:
+                    meant = instead_of(name, set(names) - {"self"}, argument_of=argument_of)
+                    raise TypeError(f"{name} is no argument of {function.__name__}: {meant}")
+
             def worded(text: str) -> str:
                 arguments: dict[str, Any] = {**dict.fromkeys(names), **dict(zip(names, values, strict=False)), **named}
                 estimators = arguments.get("self", arguments.get("estimator"))

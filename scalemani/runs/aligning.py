@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from scalemani.config.other_names import value_instead
 from scalemani.config.stages import COMPUTED_REFERENCES, COMPUTED_STARTS
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError, DataError
@@ -222,9 +223,10 @@ def read_coordinates(location: str | Path, part: Literal["init", "reference"]) -
     """Return the coordinates (N, d) in a file or store, NaN among them."""
     if "://" not in str(location) and not Path(str(location).partition("::")[0]).exists():
         computed = COMPUTED_STARTS if part == "init" else COMPUTED_REFERENCES
+        meant = value_instead("layout.init", str(location), computed)
         raise ConfigError(
             f"{part} must be {', '.join(computed)}, a run or a file of coordinates, got {str(location)!r}: "
-            "there is neither a run nor a file of this name"
+            + (meant or "there is neither a run nor a file of this name")
         )
     coordinates = open_points(location)
     return coordinates.read(0, coordinates.shape[0])

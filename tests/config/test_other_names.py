@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.config.other_names import OTHER_CLASSES, OTHER_METHODS, OTHER_NAMES, method_here
-from scalemani.config.params import names_of_parameters
+from scalemani.config.other_names import OTHER_CLASSES, OTHER_METHODS, OTHER_NAMES, OTHER_VALUES, method_here
+from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.routes import ROUTES
 from scalemani.errors import ConfigError
 
@@ -80,6 +80,7 @@ def test_functions_with_settings_and_grids_say_it_too():
         (["embed", "--method", "umap"], r"unknown method 'umap': here it is t-sne \(UMAP is no method here"),
         (["tune", "--method", "TSNE"], "unknown method 'TSNE': here it is t-sne; allowed: "),
         (["embed", "--metric", "Cosine"], "did you mean 'cosine'"),
+        (["plan", "--set", "affinities.kind=rbf"], r"here it is 'gaussian' \(its width is affinities\.sigma\)"),
     ],
 )
 def test_the_command_line_says_it_too(scalemani, tmp_path, words, answer):
@@ -100,6 +101,39 @@ def test_methods_and_classes_of_other_libraries_lead_to_ours():
         assert hasattr(sm, ours.name)
         with pytest.raises(AttributeError, match=f"no attribute '{name}': here it is {ours.name}"):
             getattr(sm, name)
+
+
+def test_values_of_other_libraries_lead_to_ours_and_are_none_of_ours():
+    assert set(OTHER_VALUES) <= set(names_of_parameters())
+    for parameter, values in OTHER_VALUES.items():
+        for theirs, ours in values.items():
+            assert Parameters().with_values({parameter: ours.name}).value(parameter) == ours.name
+            if parameter == "layout.init":  # where any other text may be a file
+                continue
+            with pytest.raises(ConfigError, match=f", got '{theirs}': here it is '{ours.name}'"):
+                Parameters().with_values({parameter: theirs})
+
+
+@pytest.mark.parametrize(
+    ("fit", "answer"),
+    [
+        (lambda: sm.SpectralClustering(affinity="rbf").fit(POINTS), r"here it is 'gaussian' \(.*'affinities\.sigma'\]"),
+        (lambda: sm.LaplacianEigenmaps(affinity="nearest_neighbors").fit(POINTS), "here it is 'uniform'"),
+        (lambda: sm.LaplacianEigenmaps(solver="arpack").fit(POINTS), r"here it is 'refine' \(to residual"),
+        (lambda: sm.knn_graph(POINTS, 5, method="kd_tree"), "here it is 'exact'"),
+        (lambda: sm.knn_graph(POINTS, 5, metric="ip"), "here it is 'cosine'"),
+        (lambda: sm.TSNE(settings={"layout.repulsion": "barnes_hut"}).fit(POINTS), "did you mean 'barnes-hut'"),
+        (lambda: sm.TSNE(init="PCA").fit(POINTS), "got 'PCA': did you mean 'pca'"),
+        (lambda: sm.TSNE(init="elsewhere").fit(POINTS), "there is neither a run nor a file of this name"),
+        (lambda: sm.TSNE(method="barnes_hut"), r"settings=\{'layout\.repulsion': \.\.\.\} \(barnes-hut or exact"),
+        (lambda: sm.knn_graph(POINTS, k=5), "k is no argument of knn_graph: here it is n_neighbors"),
+        (lambda: sm.knn_graph(POINTS, algorithm="brute"), "algorithm is no argument of knn_graph: here it is method"),
+        (lambda: sm.SpectralClustering(init="k-means++"), "init is no argument of SpectralClustering: allowed: "),
+    ],
+)
+def test_values_and_names_are_answered_in_words_of_python(fit, answer):
+    with pytest.raises((ConfigError, TypeError), match=answer):
+        fit()
 
 
 def test_the_page_has_the_names_that_it_says_are_answered():

@@ -1,7 +1,6 @@
 """The kinds of values that parameters take, and what makes a class a table of parameters that checks itself."""
 
 import dataclasses
-import difflib
 import functools
 import inspect
 from collections.abc import Callable
@@ -41,8 +40,6 @@ class Mark(Enum):
 Tuned = Annotated[Kind, Mark.TUNED]
 Unkeyed = Annotated[Kind, Mark.UNKEYED]
 
-MISSPELT = 0.85  # similarity of letters: less have the names of different metrics, such as manhattan and hamming
-
 
 def known_metric(name: str) -> str:
     """Return the name of a metric, by whichever of its names; raise ValueError for another one."""
@@ -52,13 +49,10 @@ def known_metric(name: str) -> str:
     if is_function(name):
         return name
     if name not in METRIC_NAMES:
-        close = difflib.get_close_matches(name.casefold(), METRIC_NAMES, n=1, cutoff=MISSPELT)
         raise ValueError(
-            f"must be one of {', '.join(METRIC_NAMES)}"
-            + (f" (did you mean {close[0]!r}?)" if close else "")
-            + "; or minkowski:P with a power P, or a function of two rows that numba compiles, as module:function or "
-            "path.py::function; or find the neighbours elsewhere, by scikit-learn's NearestNeighbors or pynndescent, "
-            "and give their lists with metric=precomputed"
+            f"must be one of {', '.join(METRIC_NAMES)}; or minkowski:P with a power P, or a function of two rows "
+            "that numba compiles, as module:function or path.py::function; or find the neighbours elsewhere, by "
+            "scikit-learn's NearestNeighbors or pynndescent, and give their lists with metric=precomputed"
         )
     return name
 

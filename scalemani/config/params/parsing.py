@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from scalemani.config.limits import LIMITS, check_limit
+from scalemani.config.metrics import METRIC_NAMES
+from scalemani.config.other_names import value_instead
 from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ BETWEEN_DOTTED = re.compile(
 MOST_PARTS, LONGEST_NAME, MOST_BITS = 64, 200, 1024
 TOO_DEEP = "nested too deeply; a table of parameters a stage is expected"
 TOO_LARGE = "an integer is far beyond what any parameter takes: give a smaller one"
+QUOTED = re.compile(r"'([^']+)'")
 # Words of messages, and what stands for them in ours.
 WORDS = {
     "Value error, ": "",
@@ -56,7 +59,9 @@ def checked(stage: str, make: Callable[..., Table], values: Mapping[str, Any]) -
             for theirs, ours in WORDS.items():
                 text = text.replace(theirs, ours)
             kind = f" ({type(problem['input']).__name__})" if problem["type"].endswith("_type") else ""
-            problems.append(f"{name} {text}, got {problem['input']!r}{kind}")
+            allowed = METRIC_NAMES if name == "points.metric" else QUOTED.findall(text)
+            meant = value_instead(name, problem["input"], allowed)
+            problems.append(f"{name} {text}, got {problem['input']!r}{kind}{f': {meant}' * bool(meant)}")
         raise ConfigError("; ".join(dict.fromkeys(problems))) from None
 
 

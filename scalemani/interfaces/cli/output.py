@@ -98,8 +98,7 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     Raises ConfigError for a stage that there is none of.
     """
     from scalemani.config.params import Parameters, by_name
-    from scalemani.interfaces.estimators.parameters import ARGUMENT_OF
-    from scalemani.interfaces.wording import SETTINGS
+    from scalemani.interfaces.wording import ARGUMENT_OF, SETTINGS
 
     params, tables = Parameters(), dict[str, dict[str, Any]]()
     for name, default in by_name(params.as_dict()).items():

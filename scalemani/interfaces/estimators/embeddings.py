@@ -10,6 +10,7 @@ import numpy as np
 
 from scalemani.config.choices import Landmarks, Solver, Table
 from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.other_names import NAMES_OF_DESCENTS
 from scalemani.engine.progress import Callback
 from scalemani.interfaces.estimators.bases import ClusterMixin
 from scalemani.interfaces.estimators.fitting import GraphEmbedder, requested_of, transform_points
@@ -271,6 +272,8 @@ class NonlinearEmbedding(GraphEmbedder):
     deduplicate: bool | float | None = None
     callbacks: Callback | Sequence[Callback] | None = None
     callbacks_every: int = 50
+
+    _names_elsewhere = NAMES_OF_DESCENTS
 
     def _keep_results(self, finished: Run) -> None:
         self.curve_: Curve = finished.curve

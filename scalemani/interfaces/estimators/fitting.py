@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import estimator_html_repr
@@ -93,8 +93,6 @@ class Embedder(Fitted, Shown, RunEstimator):
     n_landmarks : int or None
         Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000.
     """
-
-    _method: ClassVar[str]
 
     metric: AnyMetric = "euclidean"
     missing: Missing = "refuse"

@@ -6,20 +6,19 @@ import inspect
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from sklearn.utils import Tags
 
 from scalemani.config.choices import Seed
 from scalemani.config.metrics import with_metrics
-from scalemani.config.other_names import name_here, with_note
-from scalemani.config.params import checked_settings, names_of_parameters
+from scalemani.config.other_names import Ours
+from scalemani.config.params import checked_settings
 from scalemani.config.validation import check_seed
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from scalemani.interfaces.wording import PARAMETERS, SETTINGS
+from scalemani.interfaces.wording import PARAMETERS, SETTINGS, instead_of
 
-ARGUMENT_OF = {name: argument for argument, name in PARAMETERS.items()}  # of settings
 # Change the cost or the messages, and never the answer.
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
@@ -34,6 +33,9 @@ Estimator = TypeVar("Estimator")
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of dense or sparse rows; its constructor says which setting an unknown argument may mean."""
 
+    _method: ClassVar[str] = ""
+    _names_elsewhere: ClassVar[Mapping[str, Ours]] = {}  # that no table has, as other estimators have them as well
+
     def __new__(cls, *values: Any, **named: Any) -> Self:
         """Make an instance; raise TypeError for a name that the constructor does not take, and a value without one."""
         arguments = inspect.signature(cls.__init__).parameters
@@ -44,9 +46,8 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
         for name in named:
             if name not in arguments:
-                raise TypeError(
-                    f"{name} is no argument of {cls.__name__}: {instead_of(name, set(arguments) - {'self'})}"
-                )
+                meant = instead_of(name, set(arguments) - {"self"}, cls._method, cls._names_elsewhere)
+                raise TypeError(f"{name} is no argument of {cls.__name__}: {meant}")
         return super().__new__(cls)
 
     def set_params(self, **params: Any) -> Self:
@@ -54,7 +55,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         names = set(self.get_params(deep=False))
         for name in params:
             if name.partition("__")[0] not in names:
-                meant = instead_of(name.rpartition("__")[2], names)
+                meant = instead_of(name.rpartition("__")[2], names, self._method, self._names_elsewhere)
                 raise ValueError(f"Invalid parameter {name!r} for estimator {type(self).__name__}: {meant}")
         super().set_params(**params)
         return self
@@ -90,21 +91,6 @@ def with_arguments(cls: Any, names: list[str]) -> str:
     cls._entries = entries
     described = "\n".join(dict.fromkeys(entries[name] for name in names if name in entries))
     return with_metrics(PARAMETER_SECTION.sub(lambda section: f"Parameters\n----------\n{described}\n", text))
-
-
-def instead_of(name: str, arguments: set[str]) -> str:
-    """Return the settings that a name which is no argument may stand for, or the nearest of the `arguments`.
-
-    A name of another library stands for the argument or setting of `OTHER_NAMES`.
-    """
-    if ours := name_here(name):
-        argument = ARGUMENT_OF.get(ours.name, ours.name)
-        if argument in arguments:
-            return with_note(argument, ours)
-        if argument not in PARAMETERS and ours.name in names_of_parameters() and SETTINGS in arguments:
-            return with_note(f"settings={{'{ours.name}': ...}}", ours)
-    homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in arguments else []
-    return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, arguments)
 
 
 def defaults_of(function: Any) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from scalemani.config.other_names import check_setting
 from scalemani.config.routes import takes_labels
 from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
-from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES
+from scalemani.interfaces.estimators.parameters import OF_POINTS, RESOURCES
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.tuning import METHOD, Lists, combinations
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge, settings_of
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
-from scalemani.interfaces.wording import SETTINGS, names_arguments
+from scalemani.interfaces.wording import ARGUMENT_OF, SETTINGS, names_arguments
 from scalemani.io.sources import PointsSource
 
 
