@@ -28,7 +28,7 @@ from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.side_data import map_points
 from scalemani.io.sources.stores import is_anndata
-from scalemani.runs.clusters import with_clusters
+from scalemani.runs.clusters import THIS_RUN, with_clusters
 from scalemani.runs.doubt import Doubt
 from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix
 from scalemani.runs.opened import Run
@@ -121,6 +121,7 @@ def diffusion_basis(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 PICTURE = ".png"  # of the clusters of an image
 ANNDATA, ANNDATA_FILE = "anndata", ".h5ad"  # all results together, as scanpy reads them
+MAP = "map"  # a table of what there is of each point
 TABLES, GROUPS = (".npz", ".parquet", ".zarr"), (".npz", ".zarr")
 
 
@@ -179,7 +180,7 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         write_anndata(annotations_of(run), target)
         return name
     if name not in FORMATS:
-        raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, (*FORMATS, ANNDATA))}")
+        raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, (*FORMATS, ANNDATA, MAP))}")
     described = FORMATS[name]
     target, suffix = checked_target(path, described.suffixes, described.why)
     refuse_points_of_run(run, target)
@@ -213,18 +214,23 @@ def export_run(
     neighbors: bool = False,
     escape_formulas: bool = False,
 ) -> str | None:
-    """Write a result of a run, or a map where there are labels or neighbours; errors are those of these two.
+    """Write a result of a run, or a map where `what` is one or there are labels or neighbours.
+
+    The map that `what` names has the clusters of the run, where it has some, and its scores of doubt, where these were
+    measured. Errors are those of `export_result` and `export_map`.
 
     Returns the file of the input rows of the results, which is written where components were left out and the format
     has no place for them; else None.
     """
     listed = list(labels) if isinstance(labels, list | tuple) else [] if labels is None else [labels]
+    if what == MAP:
+        listed += columns_of_run(run, listed)
     if escape_formulas and not (listed and str(path).lower().endswith(CSV)):
         raise ConfigError("--escape-formulas is for the texts of a .csv with --labels: leave it out")
     sources = [one for part in listed for one in (part.values() if isinstance(part, Mapping) else [part])]
     refuse_output_in_input(path, run.store.root, *(one for one in sources if isinstance(one, str | Path)))
-    if listed or neighbors:
-        if what not in (None, "embedding"):
+    if listed or neighbors or what == MAP:
+        if what not in (None, "embedding", MAP):
             clusters = ", and give --labels run for the clusters of the run as a column" if what == "labels" else ""
             raise ConfigError(
                 f"--labels and --neighbors write a map, which --what {what} is not: leave it out{clusters}"
@@ -239,20 +245,33 @@ def export_run(
     return companion
 
 
+def columns_of_run(run: Run, labels: Sequence[Any]) -> list[Any]:
+    """Return what a run knows of each point, as labels: its clusters, unless `labels` name them, and its doubt."""
+    columns: list[Any] = []
+    named = [one for one in labels if isinstance(one, str | Path)]
+    if StoredClustering.STAGE in run.keys and not any(with_clusters(one, run) is not one for one in named):
+        columns.append(THIS_RUN)
+    if DOUBT.name in run.keys:
+        scores = run.doubt_of_input().measured()
+        del scores["places"]
+        columns.append({f"doubt_{name}": values for name, values in scores.items()})
+    return columns
+
+
 def export_map(
     run: Run, path: str | Path, labels: Sequence[Any] = (), neighbors: bool = False, escape_formulas: bool = False
 ) -> None:
     """Write the embedding of a run as a table that viewers open as it is.
 
-    The columns are x and y (and z); those of the labels, and NAME_color (#rrggbb) of categories that have separate
-    colours, as AnnData stores them; with `neighbors` one of {"ids": [...], "distances": [...]},
-    the neighbours of each point in the graph of the run, by ascending distance; and `input_row` where rows were left
-    out.
+    The columns are x and y (and z), component_1 and so on of an embedding of other dimensions; those of the
+    labels, and NAME_color (#rrggbb) of categories that have separate colours, as AnnData stores them; with `neighbors`
+    one of {"ids": [...], "distances": [...]}, the neighbours of each point in the graph of the run, by ascending
+    distance; and `input_row` where rows were left out.
 
     Parameters
     ----------
     run
-        A run that ends in an embedding of two or three dimensions.
+        A run that ends in an embedding.
     path
         A .parquet, or without neighbours a .csv, whose first column is the input `row`; what is there is replaced.
     labels
@@ -267,7 +286,7 @@ def export_map(
     Raises
     ------
     ConfigError, DataError
-        For another suffix, other dimensions, and labels that are not one a point or have a name twice.
+        For another suffix, and labels that are not one a point or have a name twice.
     StoreError
         Where the run has no embedding or no graph, and when the place cannot be written.
     """

@@ -236,6 +236,25 @@ def test_a_run_exports_itself_as_the_command_does(scalemani, runs, neighbors, tm
             made.export(tmp_path / "kept.csv", labels=labels)
 
 
+def test_a_map_has_coordinates_clusters_and_other_columns_of_each_point(scalemani, runs, points, tmp_path):
+    made = sm.open_run(runs["spectral-clustering"].store.root)
+    np.savetxt(tmp_path / "scan.csv", points, delimiter=",", header="x,y,z", comments="")
+    made.export(tmp_path / "map.csv", "map")
+    command = ("export", made.store.root, tmp_path / "map.parquet", "--what", "map", "--labels", tmp_path / "scan.csv")
+    assert scalemani(*command)[0] == 0
+    coordinates = [f"component_{number}" for number in range(1, 5)]
+    text = np.genfromtxt(tmp_path / "map.csv", delimiter=",", names=True, deletechars="", replace_space=" ")
+    assert list(text.dtype.names) == ["row", *coordinates, "clusters of the run"]
+    table = pq.read_table(tmp_path / "map.parquet")
+    assert table.column_names == [*coordinates, "x", "y", "z", "clusters of the run"]
+    for found in (text, table):
+        np.testing.assert_array_equal(np.asarray(found["clusters of the run"]), made.labels[...])
+        np.testing.assert_array_equal(np.column_stack([found[name] for name in coordinates]), made.embedding[...])
+    np.testing.assert_allclose(np.column_stack([table[name] for name in "xyz"]), points)
+    made.export(tmp_path / "map.parquet", "map", labels="run")
+    assert pq.read_table(tmp_path / "map.parquet").column_names == [*coordinates, "clusters of the run"]
+
+
 def test_landmarks_off_the_data_have_no_rows(points, tmp_path):
     landmarks = {"n_landmarks": 40, "method": "kmeans", "snap": False}
     params = Parameters().with_values({**VALUES, "landmarks": landmarks})

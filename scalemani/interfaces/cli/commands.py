@@ -406,10 +406,10 @@ def export(
     An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as
     scanpy reads them. They are added to an AnnData that is there, of which everything else stays.
 
-    With --labels or --neighbors, OUT.parquet is a map: columns x and y, those of the labels (`run`: the clusters of
-    this run), and `neighbors`, as embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without
-    neighbours; spreadsheets run its texts that begin with =, +, - or @ as formulas: give --escape-formulas where others
-    have written the labels.
+    With --what map, --labels or --neighbors, OUT.parquet is a map: columns x and y (component_1 ... where they are
+    neither two nor three), those of the labels (`run`: the clusters of this run), and `neighbors`, as embedding-atlas,
+    datamapplot and jupyter-scatter take them. OUT.csv is one without neighbours; spreadsheets run its texts that begin
+    with =, +, - or @ as formulas: give --escape-formulas where others have written the labels.
     """
     from scalemani.interfaces.cli.printing import left_out
     from scalemani.runs.exporting import export_run

@@ -85,9 +85,9 @@ Memory = Annotated[
 What = Annotated[
     str | None,
     typer.Option(
-        help="embedding, labels, graph, affinities, landmarks, curve, snapshots, doubt or eigenvalues; anndata: all "
-        "that scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else the "
-        "embedding, or the graph of a run without one"
+        help="embedding, labels, graph, affinities, landmarks, curve, snapshots, doubt or eigenvalues; map: a table of "
+        "coordinates, clusters and measured doubt; anndata: all that scanpy reads; default: anndata for an .h5ad and a "
+        ".zarr that is one, else the embedding, or the graph of a run without one"
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]

@@ -356,8 +356,10 @@ class ReportedRun(Shown, Run):
         path : where to: .npy, .parquet, .zarr or .csv for an embedding; .h5ad for an AnnData, to which the results are
             added where it is there. `scalemani export --help` has the formats of all results
         what : "embedding", "labels", "graph", "affinities", "landmarks", "curve", "doubt", "snapshots", "eigenvalues"
-            or "anndata"; None: what the suffix says, else the graph of a run that ends in it, or the embedding
-        labels : those of `report`, as columns of a map: a table with x and y, .parquet or .csv
+            or "anndata"; "map": a table, .parquet or .csv, with the coordinates, the clusters and the doubt of each
+            point, as far as the run has these; None: what the suffix says, else the graph of a run that ends in it, or
+            the embedding
+        labels : those of `report`, as further columns of a map
         neighbors : whether a map, .parquet, has the neighbours of each point
         escape_formulas : whether texts of a .csv with labels that spreadsheets run as formulas have an apostrophe
             before them

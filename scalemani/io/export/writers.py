@@ -388,14 +388,14 @@ def write_map(
 ) -> None:
     """Write a Parquet table of points by blocks of rows, `step` each, by default as many as are read at once.
 
-    `positions` (N, 2 or 3) are x, y, z; `columns` are (N,) by name, NaN and empty strings missing; `graph` holds the
-    neighbours (N, k), rows of the table, and their distances (N, k).
+    `positions` (N, d) are x, y, z, or component_1 and so on where d is neither 2 nor 3; `columns` are (N,) by name, NaN
+    and empty strings missing; `graph` holds the neighbours (N, k), rows of the table, and their distances (N, k).
     """
     arrow = optional_module("pyarrow", "parquet")
-    checked_axes(positions, columns, NEIGHBORS)
+    axes = checked_axes(positions, columns, NEIGHBORS)
 
     def table(start: int, stop: int) -> Any:
-        block = dict(zip(AXES, np.ascontiguousarray(positions.read(start, stop).T), strict=False))
+        block = dict(zip(axes, np.ascontiguousarray(positions.read(start, stop).T), strict=True))
         block |= {name: with_missing(arrow, values[start:stop]) for name, values in columns.items()}
         if graph is not None:
             block[NEIGHBORS] = listed_neighbors(arrow, *(part.read(start, stop) for part in graph))
@@ -413,13 +413,12 @@ def write_map_csv(
 
 
 def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> tuple[str, ...]:
-    """Return the names of the axes of a map; refuse other dimensions and columns with names of axes."""
+    """Return the names of the axes of a map, numbers where it is not drawn; refuse columns with names of axes."""
     n_axes = positions.shape[1]
-    if n_axes not in (2, 3):
-        raise ConfigError(f"a map has two or three dimensions, this embedding has {n_axes}: export it without a map")
-    if taken := [name for name in columns if name in (*AXES[:n_axes], further)]:
+    axes = AXES[:n_axes] if n_axes in (2, 3) else tuple(f"component_{number + 1}" for number in range(n_axes))
+    if taken := [name for name in columns if name in (*axes, further)]:
         raise ConfigError(f"a column of labels is called {taken[0]!r}, as one of the map is: rename it")
-    return AXES[:n_axes]
+    return axes
 
 
 def with_missing(arrow: Any, values: np.ndarray) -> Any:

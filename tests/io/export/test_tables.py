@@ -37,13 +37,15 @@ def test_a_map_has_positions_labels_and_neighbours_by_name(tmp_path, step):
     assert pa.types.is_struct(table.schema.field("neighbors").type)
 
 
-def test_a_map_has_two_or_three_dimensions_and_names_of_its_own(tmp_path):
+def test_a_map_has_names_of_its_own_and_numbers_where_it_is_not_drawn(tmp_path):
     target = str(tmp_path / "map.parquet")
-    write_map(lazy_rows(RNG.normal(size=(N, 3)), "map"), {}, None, target)
-    assert pq.read_table(target).column_names == ["x", "y", "z"]
+    for n_dims, names in ((3, ["x", "y", "z"]), (5, [f"component_{number}" for number in range(1, 6)])):
+        positions = RNG.normal(size=(N, n_dims))
+        write_map(lazy_rows(positions, "map"), {"x_": np.arange(N)}, None, target)
+        table = pq.read_table(target)
+        assert table.column_names == [*names, "x_"]
+        np.testing.assert_array_equal(np.column_stack([table[name] for name in names]), positions)
     before = (tmp_path / "map.parquet").read_bytes()
-    with pytest.raises(ConfigError, match="two or three dimensions, this embedding has 5"):
-        write_map(lazy_rows(RNG.normal(size=(N, 5)), "map"), {}, None, target)
     with pytest.raises(ConfigError, match="labels is called 'x'"):
         write_map(lazy_rows(POSITIONS, "map"), {"x": np.arange(N)}, None, target)
     assert (tmp_path / "map.parquet").read_bytes() == before
