@@ -17,6 +17,7 @@ from scalemani.engine.reading import ArrayReader
 from scalemani.io.export.writers import SparseMatrix, row_parts
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.kernels.arrays.grouping import inverse_order
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.stages.arrays.affinities import StoredAffinityMatrix
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -176,6 +177,14 @@ class Graph:
 
     def __iter__(self) -> Iterator[RowArray]:
         return iter((self.indices, self.distances))
+
+    def __len__(self) -> int:
+        """Return the number of points; as a pair, a graph has two arrays."""
+        return int(self.indices.shape[0])
+
+    def __getitem__(self, rows: Any) -> Neighbors:
+        """Return the neighbours of some points and their distances: by a row, a slice, a mask or row numbers."""
+        return Neighbors(np.asarray(self.indices[rows]), np.asarray(self.distances[rows]))
 
 
 def graph_in_input_order(

@@ -291,7 +291,9 @@ class KnnGraph(Graph):
     """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
 
     Arrays are NumPy for points in memory and zarr for points on disk or in Dask. Rows left out by
-    settings={"points.missing": "leave-out"} have -1 and NaN. Arrays on disk take NumPy's indexing of rows.
+    settings={"points.missing": "leave-out"} have -1 and NaN. Arrays on disk take NumPy's indexing of rows, and so does
+    the graph: `graph[rows]` has the `indices` and `distances` of a row, a slice, a mask or row numbers, still numbered
+    as all points. `len` is the number of points, and `indices, distances = graph` the pair.
 
     Attributes
     ----------

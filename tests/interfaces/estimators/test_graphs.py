@@ -143,6 +143,20 @@ def test_what_cannot_be_is_refused(tmp_path, given, message):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_graph_has_a_length_and_takes_rows_as_numpy_does(normal, tmp_path):
+    indices, distances = brute_force(normal, 7)
+    mask = np.arange(len(normal)) % 3 == 1
+    graphs = sm.knn_graph(normal, 7), sm.knn_graph(normal, 7, store=tmp_path / "run"), open_run(tmp_path / "run").graph
+    for graph in graphs:
+        assert len(graph) == len(normal)
+        for rows in (3, -1, slice(2, 9), slice(None, None, 100), mask, [5, 2, 5], np.array([1, 0])):
+            found = graph[rows]
+            np.testing.assert_array_equal(found.indices, indices[rows])
+            np.testing.assert_allclose(found.distances, distances[rows], rtol=1e-6)
+            assert [part.shape for part in found] == [indices[rows].shape] * 2
+        assert [part.shape for part in graph] == [indices.shape] * 2
+
+
 @pytest.mark.parametrize("k", [1, 7, 30])
 def test_new_points_find_their_neighbours_among_the_points(normal, tmp_path, k):
     new = np.concatenate([normal[:5], np.random.default_rng(5).normal(size=(295, 6))])
