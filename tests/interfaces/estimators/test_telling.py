@@ -139,7 +139,7 @@ def test_callbacks_see_the_descent_and_leave_it_as_it_is(points):
 
 
 def test_an_error_names_a_parameter_as_arguments_do(points):
-    with pytest.raises(ConfigError, match=r"^affinity must .*'gausian'$"):
+    with pytest.raises(ConfigError, match=r"^affinity must .*'gausian': did you mean 'gaussian'\?$"):
         sm.LaplacianEigenmaps(affinity="gausian").fit(points)
     with pytest.raises(ConfigError, match=r"^perplexity must be > 1, got 0.5$"):
         sm.LaplacianEigenmaps(perplexity=0.5).fit(points)
