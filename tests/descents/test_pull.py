@@ -127,7 +127,7 @@ def test_an_earlier_map_keeps_its_place_and_other_points_are_free():
 
 
 def test_a_reference_without_weight_has_no_effect_and_one_of_another_width_is_refused():
-    with pytest.warns(ScalemaniWarning, match=r"has no effect: it takes global_weight above 0"):
+    with pytest.warns(ScalemaniWarning, match=r"has no effect: it acts only where global_weight is above 0"):
         unpulled = sm.TSNE(perplexity=4, settings=FEW, reference=POINTS[:, :2]).fit(POINTS)
     np.testing.assert_array_equal(unpulled.embedding_, sm.TSNE(perplexity=4, settings=FEW).fit(POINTS).embedding_)
     with pytest.raises(ConfigError, match="reference has 3 columns and the embedding"):

@@ -317,6 +317,11 @@ def test_the_command_says_how_to_read_the_map_and_what_it_measured_is_written(do
     export_result(doubted, tmp_path / "doubt.npz", "doubt")
     with np.load(tmp_path / "doubt.npz") as written:
         np.testing.assert_array_equal(written["perturbation"], doubted.doubt.perturbation)
+    sm.open_run(root).export(tmp_path / "map.csv", "map")
+    table = np.genfromtxt(tmp_path / "map.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    np.testing.assert_array_equal(np.column_stack([table["x"], table["y"]]), doubted.embedding[...])
+    for name in ("perturbation", "agreement", "doubtful"):
+        np.testing.assert_array_equal(table[f"doubt_{name}"], getattr(doubted.doubt, name))
     report = sm.open_run(root).report(tmp_path / "report.html", labels, n_sampled=0).read_text()
     assert "How to read this map" in report
     assert set(doubted.doubt.verdicts) <= {"could lie elsewhere", "believable", "not told from noise"}

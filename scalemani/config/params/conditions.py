@@ -129,7 +129,7 @@ class Acts:
         value = here.value(self.on)
         if self.what.holds(value, here):
             return ""
-        return self.reason or f"it takes {self.on} {self.what}, which is {value} here"
+        return self.reason or f"it acts only where {self.on} is {self.what}; here it is {value}"
 
 
 def conditions_of(table: type) -> dict[str, list[Acts]]:

@@ -26,7 +26,9 @@ def test_what_a_value_has_to_be(what, words, held, failed):
 
 
 def test_a_reason_says_what_is_needed_and_what_there_is():
-    assert Acts("layout.homotopy", Above(1)).why_not(HERE) == "it takes layout.homotopy above 1, which is 1 here"
+    assert (
+        Acts("layout.homotopy", Above(1)).why_not(HERE) == "it acts only where layout.homotopy is above 1; here it is 1"
+    )
     assert Acts(POINTS, Above(99)).why_not(HERE) == ""
 
 

@@ -257,13 +257,16 @@ OF_PLACING = {f"landmark_weights.{name}" for name in ("n_neighbors", "regulariza
     [
         (
             {"early_exaggeration": 4.0},
-            "layout.early_exaggeration=4.0 has no effect: it takes layout.exaggerated_iterations above 0",
+            "layout.early_exaggeration=4.0 has no effect: it acts only where layout.exaggerated_iterations is above 0",
         ),
         (
             {"early_exaggeration": 4.0, "exaggerated_iterations": 9, "homotopy": 3},
-            "takes layout.homotopy 1, which is 3",
+            "acts only where layout.homotopy is 1; here it is 3",
         ),
-        ({"objective": "sne"}, "layout.objective=sne has no effect: it takes layout.objective that of the method"),
+        (
+            {"objective": "sne"},
+            "layout.objective=sne has no effect: it acts only where layout.objective is that of the method",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused(tmp_path, layout, words):

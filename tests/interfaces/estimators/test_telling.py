@@ -151,17 +151,17 @@ def test_an_error_names_a_parameter_as_arguments_do(points):
         (
             sm.SymmetricSNE,
             {"layout.exaggerated_iterations": 50},
-            r".*early_exaggeration.* above 1, which is 1.0",
+            r".*early_exaggeration.* is above 1; here it is 1.0",
         ),
-        (sm.ElasticEmbedding, {"layout.exaggerated_momentum": 0.5}, r".*direction.* momentum, which is spectral"),
-        (sm.LaplacianEigenmaps, {"affinities.sigma": 0.5}, "affinity gaussian, which is entropic here"),
+        (sm.ElasticEmbedding, {"layout.exaggerated_momentum": 0.5}, r".*direction.* is momentum; here it is spectral"),
+        (sm.LaplacianEigenmaps, {"affinities.sigma": 0.5}, "affinity is gaussian; here it is entropic"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:layout. not converged")
 def test_a_parameter_that_has_no_effect_is_a_warning(points, estimator, values, words):
     (name,) = values
     few = {"max_iter": 2} if estimator is not sm.LaplacianEigenmaps else {}
-    with pytest.warns(ScalemaniWarning, match=f"{name}=.* has no effect: it takes {words}"):
+    with pytest.warns(ScalemaniWarning, match=f"{name}=.* has no effect: it acts only where {words}"):
         estimator(perplexity=4, **few, settings=values).fit(points[:200])
 
 
@@ -172,7 +172,10 @@ def test_a_command_warns_of_a_parameter_that_has_no_effect_even_where_it_is_quie
         "embed", tmp_path / "points.npy", tmp_path / "run", "--method=s-sne", "--quiet", *values
     )
     assert status == 0
-    assert "layout.exaggerated_iterations=50 has no effect: it takes layout.early_exaggeration above 1" in errors
+    assert (
+        "layout.exaggerated_iterations=50 has no effect: it acts only where layout.early_exaggeration is above 1"
+        in errors
+    )
 
 
 def test_a_callback_that_raises_stop_iteration_ends_the_fit_with_one_clear_error():

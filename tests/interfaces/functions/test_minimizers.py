@@ -122,7 +122,9 @@ def test_a_descent_that_runs_out_of_iterations_says_so_unless_it_was_to_go_to_th
 
 
 def test_a_number_that_cannot_act_is_told_of():
-    with pytest.warns(ScalemaniWarning, match="layout.momentum=0.5 has no effect: it takes direction momentum"):
+    with pytest.warns(
+        ScalemaniWarning, match="layout.momentum=0.5 has no effect: it acts only where direction is momentum"
+    ):
         sm.minimize(random_affinities(), settings={"layout.momentum": 0.5})
 
 
@@ -169,7 +171,7 @@ def test_each_number_of_a_descent_changes_its_result_or_is_told_of_or_refused(me
     changed, idle = set(), set()
     for name in NUMBERS:
         found, told = descended(name)
-        if any(f"{name}={ALL_PARAMETERS[name]} has no effect: it takes " in words for words in told):
+        if any(f"{name}={ALL_PARAMETERS[name]} has no effect: it acts only where " in words for words in told):
             idle.add(name)
         if found is not None and not np.array_equal(found.embedding, plain.embedding):
             changed.add(name)

@@ -172,5 +172,5 @@ def test_points_that_stand_for_several_are_refused(tmp_path, options):
 @pytest.mark.parametrize("method", [sm.TSNE, sm.SymmetricSNE, sm.SNE])
 def test_objectives_with_logarithms_refuse_them(tmp_path, method):
     path, _ = stored(tmp_path)
-    with pytest.raises(ConfigError, match="elastic-embedding or t-ee or epanechnikov-ee, which is"):
+    with pytest.raises(ConfigError, match="elastic-embedding or t-ee or epanechnikov-ee; here it is"):
         method(settings={**SETTINGS, "layout.pair_weights": path}).fit(POINTS)

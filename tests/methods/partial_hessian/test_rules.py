@@ -166,7 +166,7 @@ def test_many_points_are_solved_by_conjugate_gradients(monkeypatch):
 
 
 def test_what_has_no_rate_is_refused():
-    with pytest.raises(ConfigError, match=r"spectral or spectral\+diagonal, which is momentum here"):
+    with pytest.raises(ConfigError, match=r"spectral or spectral\+diagonal; here it is momentum"):
         sm.TSNE(settings={"layout.measured_rate": True}).fit(POINTS)
     for settings in (
         {"layout.measured_rate": True, "layout.direction": "spectral"},

@@ -152,7 +152,7 @@ def test_random_starts_differ_from_half_to_half_and_given_ones_are_refused(point
     assert np.median(anew.doubt.spread) > 1.2 * np.median(twice.doubt.spread)
     start = np.random.default_rng(0).normal(size=(100, 2))
     given = sm.TSNE(perplexity=5, max_iter=5, init=start, store=tmp_path / "given").fit(points[:100])
-    with pytest.raises(ConfigError, match=r"doubt\.halves=1 does not go with .*: it takes layout\.init"):
+    with pytest.raises(ConfigError, match=r"doubt\.halves=1 does not go with .*: it acts only where layout\.init"):
         measure_doubt(given.run_, Executor(workers=1), {"doubt.halves": 1})
 
 
