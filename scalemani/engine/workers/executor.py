@@ -45,8 +45,9 @@ class Executor:
     `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
     this process, has. Workers of a cluster have separate limits. `tls` is a folder of certificates; `wait` are the
     seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no more: the
-    rounds of the search for neighbours before the last. `checkpoint_seconds` lie between checkpoints of a descent or a
-    refinement; with 0 each iteration is saved. `timeouts` are those of a cluster.
+    rounds of the search for neighbours before the last, and the degrees and pieces of `components`.
+    `checkpoint_seconds` lie between checkpoints of a descent or a refinement; with 0 each iteration is saved.
+    `timeouts` are those of a cluster.
     """
 
     scheduler: Any = None

@@ -37,7 +37,7 @@ from scalemani.io.sources.neighbor_tables import (
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.io.sources.stores import is_anndata
-from scalemani.kernels.graph.components import Bridges, boruvka_round
+from scalemani.kernels.graph.components import Bridges, Ends, boruvka_round
 
 MATRIX_REMEDY = (
     "Give distances as they were computed; similarities are affinities (affinities.kind=precomputed), or inner "
@@ -446,7 +446,9 @@ class DistanceMatrix(Source):
             nearest, away = np.empty(len(labels), np.int64), np.empty(len(labels))
             for rows, block in self._apart(queries, labels):
                 nearest[rows], away[rows] = block.argmin(axis=1), block.min(axis=1)
-            bridges, (labels, _) = boruvka_round(labels, queries, nearest[queries], away[queries])
+            ends = Ends(queries, labels[queries]), Ends(nearest[queries], labels[nearest[queries]])
+            bridges, numbers = boruvka_round(int(labels.max()) + 1, *ends, away[queries])
+            labels = numbers[labels]
             rounds.append(bridges)
         return Bridges(*map(np.concatenate, zip(*rounds, strict=True))) if rounds else None
 

@@ -1,9 +1,11 @@
 """Connected components of a neighbour graph that is read block by block, and bridges that join them.
 
-Union-find over streamed rows: the root of a component is its smallest row, so labels depend neither on the order of
-blocks nor on their size. An edge joins its ends where its entry in D^-1/2 A D^-1/2, A = P + P^T, is not below the
-rounding of float32, in which affinities are stored. What joins two parts of a graph by smaller entries alone is zero to
-rounding in the eigenproblem: both parts have an eigenvalue of zero, and the eigenvectors are one basis of many.
+Union-find within ranges of rows gives their pieces, numbered by first rows. Edges out of a range join pieces: pairs of
+them, of which a forest is retained wherever two sets of pairs meet. The root of a component is its smallest row, so
+labels depend neither on the order of blocks nor on their size, nor on the ranges. An edge joins its ends where its
+entry in D^-1/2 A D^-1/2, A = P + P^T, is not below the rounding of float32, in which affinities are stored. What joins
+two parts of a graph by smaller entries alone is zero to rounding in the eigenproblem: both parts have an eigenvalue of
+zero, and the eigenvectors are one basis of many.
 
 Bridges are those of Boruvka's algorithm, over cells that cannot be ruled out. In every round each component but the
 largest looks for the nearest row outside itself and is joined by its closest pair; the number of components at least
@@ -16,9 +18,10 @@ Source: Boruvka, O jistem problemu minimalnim (On a certain minimal problem), 19
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
-from scalemani.kernels.arrays.columns import panels
-from scalemani.kernels.arrays.grouping import find_root, group_large, separate_items, unite
+from scalemani.kernels.arrays.grouping import find_root, separate_items, unite
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.product import Rows
@@ -44,38 +47,106 @@ class Components(NamedTuple):
 
 
 @compiled
-def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
-    """Add the edges of rows [start, start + n) to the degrees of P + P^T, (N,) float64, in place.
+def add_degrees(degrees: np.ndarray, first: int, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+    """Add the edges of rows [start, start + n) to the degrees of P + P^T of rows [first, first + m), in place.
 
-    Rows are those of `join_neighbors`. Sums follow their order: blocks of any size that are added in order give the
-    same bits.
+    Rows are those of `join_inside`, degrees (m,) float64. Sums follow their order: blocks of any size that are added in
+    order give the same bits.
     """
     for row in range(indices.shape[0]):
+        place = start + row - first
+        inside = 0 <= place < degrees.size
         for column in range(indices.shape[1]):
-            degrees[start + row] += values[row, column]
-            degrees[indices[row, column]] += values[row, column]
+            if inside:
+                degrees[place] += values[row, column]
+            target = indices[row, column] - first
+            if 0 <= target < degrees.size:
+                degrees[target] += values[row, column]
 
 
-def join_neighbors(
-    parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray | None = None
+@compiled
+def join_inside(
+    parents: np.ndarray,
+    first: int,
+    indices: np.ndarray,
+    values: np.ndarray,
+    start: int,
+    roots: np.ndarray | None,
 ) -> None:
-    """Add the edges of rows [start, start + n) to a union-find state, in place: it has a row for every point.
+    """Add the edges of rows [start, start + n) between rows [first, first + m) to a union-find state, in place.
 
     Parameters
     ----------
-    parents : (N,) int32 or int64, the state so far, from `separate_items`
-    indices : (n, k) int, the neighbours of these rows
+    parents : (m,) int32 or int64, the state so far, from `separate_items`
+    indices : (n, k) int, the neighbours of these rows, which lie among the m
     values : (n, k) float; entries that are not positive are no edges
-    roots : (N,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
+    roots : (m,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
         both ends join nothing. None: every edge joins
     """
-    indptr = np.arange(len(indices) + 1) * indices.shape[1]
-    join_rows(parents, (indptr, indices.ravel(), values.ravel()), start, roots)
+    for row in range(indices.shape[0]):
+        place = start + row - first
+        least = 0.0 if roots is None else LEAST_ENTRY * roots[place]
+        for column in range(indices.shape[1]):
+            target = indices[row, column] - first
+            if 0 <= target < parents.size and values[row, column] > 0:
+                of_both = least if roots is None else least * roots[target]
+                if values[row, column] >= of_both:
+                    unite(parents, place, target)
+
+
+class Leaving(NamedTuple):
+    """Edges out of a range of rows: `sources` (E,) int64 and `targets` (E,) int, with `values` (E,) float."""
+
+    sources: np.ndarray
+    targets: np.ndarray
+    values: np.ndarray
+
+
+def edges_leaving(indices: np.ndarray, values: np.ndarray, start: int, first: int, last: int) -> Leaving:
+    """Return the edges of rows [start, start + n), as of `join_inside`, that end outside the rows [first, last)."""
+    outside = (values > 0) & ((indices < first) | (indices >= last))
+    return Leaving(start + np.nonzero(outside)[0], indices[outside], values[outside])
+
+
+def joining(leaving: Leaving, of_sources: np.ndarray, of_targets: np.ndarray) -> np.ndarray:
+    """Return which edges (E,) bool join their ends, by the square roots (E,) of the degrees of both."""
+    joins: np.ndarray = leaving.values >= LEAST_ENTRY * of_sources * of_targets
+    return joins
+
+
+def spanning_forest(pairs: np.ndarray) -> np.ndarray:
+    """Return the pairs (F, 2) int64 of each piece with the first that pairs (E, 2) int join it to, ascending."""
+    if len(pairs) == 0:
+        return pairs
+    pieces, ends = np.unique(pairs, return_inverse=True)
+    ends = ends.reshape(pairs.shape)
+    graph = sp.coo_matrix((np.ones(len(ends), np.int8), ends.T), shape=(len(pieces), len(pieces)))
+    _, sets = connected_components(graph, directed=False)
+    _, firsts = np.unique(sets, return_index=True)
+    roots = pieces[firsts[sets]]
+    return np.column_stack([pieces, roots])[pieces != roots]
+
+
+def labels_of_pieces(n_pieces: int, forest: np.ndarray) -> np.ndarray:
+    """Return the component (n,) int32 of each piece, numbered by first pieces, from a `spanning_forest`."""
+    parents = separate_items(n_pieces)
+    parents[forest[:, 0]] = forest[:, 1]
+    return labels_of_roots(parents)
+
+
+def sums_of_parts(labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the rows (C,) int64 of what parts of such `sizes` (n,) int64 belong to, by their labels (n,)."""
+    sums = np.zeros(int(labels.max(initial=-1)) + 1, np.int64)
+    np.add.at(sums, labels, sizes)
+    return sums
 
 
 @compiled
 def join_rows(parents: np.ndarray, rows: Rows, start: int, roots: np.ndarray | None) -> None:
-    """Add rows [start, start + n) of W, (indptr, indices, values), as `join_neighbors` does; degrees are those of W."""
+    """Add rows [start, start + n) of W, (indptr, indices, values), to a union-find state (N,) as `join_inside` does.
+
+    `roots` (N,) are the square roots of the degrees of W.
+    """
     indptr, indices, values = rows
     for row in range(indptr.shape[0] - 1):
         least = 0.0 if roots is None else LEAST_ENTRY * roots[start + row]
@@ -170,22 +241,80 @@ class Scores(NamedTuple):
     errors: np.ndarray
 
 
-def bridge_queries(
-    labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT, empty: Empty = np.empty
-) -> np.ndarray:
-    """Return the rows (Q,) int64, ascending, that look for a bridge out of their component, from the labels (N,).
+class Ends(NamedTuple):
+    """Rows (Q,) int64 at one end of possible bridges, and `labels` (Q,) int, the components that they are in."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+
+
+class Chosen(NamedTuple):
+    """The rows of components that look for a bridge, by their ranks there, while blocks of labels are passed in order.
+
+    `ranks` (Q,) int64 ascend in each component c, from `bounds[c]` to `bounds[c + 1]`, (C + 1,). `rows` (Q,) int64 are
+    those passed so far; of each component `seen` (C,) rows were, and `next_place` (C,) is the place of the next rank.
+    """
+
+    ranks: np.ndarray
+    bounds: np.ndarray
+    rows: np.ndarray
+    seen: np.ndarray
+    next_place: np.ndarray
+
+    @property
+    def ends(self) -> Ends:
+        """The rows, ascending, with their components."""
+        order = np.argsort(self.rows)
+        return Ends(self.rows[order], np.repeat(np.arange(len(self.seen)), np.diff(self.bounds))[order])
+
+
+def chosen_rows(sizes: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT) -> Chosen:
+    """Return which rows look for a bridge out of their component, of which there are so many rows (C,) int64 each.
 
     At most so many rows of a component look, evenly spread over its rows, and none of the largest, the first of
-    several. Sampling makes a bridge the closest pair among the sampled rows, not among all. `empty` makes the order of
-    the rows by component, (N,) int64.
+    several. Sampling makes a bridge the closest pair among the sampled rows, not among all.
     """
-    sizes = sizes_of(labels)
-    order, offsets = group_large(labels.__getitem__, len(labels), len(sizes), empty)
-    chosen = []
-    for component in np.delete(np.arange(len(sizes)), np.argmax(sizes)):
-        rows = order[offsets[component] : offsets[component + 1]]
-        chosen.append(rows[np.linspace(0, len(rows) - 1, min(len(rows), n_per_component)).round().astype(np.int64)])
-    return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
+    counts = np.minimum(sizes, n_per_component)
+    counts[np.argmax(sizes)] = 0
+    spread = [np.linspace(0, size - 1, count).round() for size, count in zip(sizes, counts, strict=True) if count]
+    ranks = np.concatenate([np.empty(0), *spread]).astype(np.int64)
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return Chosen(ranks, bounds, np.full(len(ranks), -1, np.int64), np.zeros(len(sizes), np.int64), bounds[:-1].copy())
+
+
+@compiled
+def pass_labels(chosen: Chosen, labels: np.ndarray, start: int) -> None:
+    """Note those of rows [start, start + n), of components `labels` (n,), that are chosen, in place."""
+    for row in range(labels.size):
+        label = labels[row]
+        place = chosen.next_place[label]
+        if place < chosen.bounds[label + 1] and chosen.ranks[place] == chosen.seen[label]:
+            chosen.rows[place] = start + row
+            chosen.next_place[label] += 1
+        chosen.seen[label] += 1
+
+
+class Spans(NamedTuple):
+    """The least and the largest component (C,) int64 of the rows of each cell that were passed."""
+
+    least: np.ndarray
+    largest: np.ndarray
+
+
+def no_spans(n_cells: int) -> Spans:
+    """Return the spans of cells of which no row was passed."""
+    return Spans(np.full(n_cells, np.iinfo(np.int64).max), np.full(n_cells, -1))
+
+
+@compiled
+def widen_spans(spans: Spans, offsets: np.ndarray, labels: np.ndarray, start: int) -> None:
+    """Widen the spans of cells, the rows [offsets[c], offsets[c + 1]), by rows [start, start + n) of `labels` (n,)."""
+    cell = np.searchsorted(offsets, start, side="right") - 1
+    for row in range(labels.size):
+        while start + row >= offsets[cell + 1]:
+            cell += 1
+        spans.least[cell] = min(spans.least[cell], labels[row])
+        spans.largest[cell] = max(spans.largest[cell], labels[row])
 
 
 @compiled
@@ -306,20 +435,19 @@ def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers:
     return radii
 
 
-def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cells: Cells) -> np.ndarray:
+def reach(queries: np.ndarray, query_labels: np.ndarray, spans: Spans, cells: Cells) -> np.ndarray:
     """Return a distance (Q,) float64 from each query (Q, s) within which some row of another component lies.
 
-    It is infinite where all rows, of components `labels` (N,), have the query's label.
+    It is infinite where all rows have the query's label. `spans` are of all rows.
     """
     filled = np.flatnonzero(np.diff(cells.offsets))
-    first = cells.offsets[filled]
-    least, most = np.minimum.reduceat(labels, first), np.maximum.reduceat(labels, first)
+    least, largest = spans.least[filled], spans.largest[filled]
     centers, radii = cells.centers[filled], cells.radii[filled]
     limits = np.empty(len(queries))
     for part in slices(len(queries), max(1, PAIRS_AT_ONCE // len(filled))):
         within = distances_to(queries[part], centers) + radii
         label = query_labels[part, np.newaxis]
-        within[(least == label) & (most == label)] = np.inf
+        within[(least == label) & (largest == label)] = np.inf
         limits[part] = within.min(axis=1)
     return limits + SLACK * (greatest_length(queries) + greatest_length(centers))
 
@@ -374,32 +502,22 @@ def nearer(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarr
 
 
 def boruvka_round(
-    labels: np.ndarray,
-    query_rows: np.ndarray,
-    neighbor_rows: np.ndarray,
-    distances: np.ndarray,
-    empty: Empty = np.empty,
-) -> tuple[Bridges, Components]:
-    """Return one round's bridges, at most one out of each component and no cycles, and the components afterwards.
+    n_components: int, queries: Ends, neighbors: Ends, distances: np.ndarray
+) -> tuple[Bridges, np.ndarray]:
+    """Return one round's bridges, at most one out of each component and no cycles, and what they make of components.
 
-    Ties go to the smaller rows. Repeat with the queries of the new labels until one component is left: at most log2(C)
-    rounds.
+    That is the number (C,) int32 of the component that each belongs to afterwards, by first rows. Ties go to the
+    smaller rows. Repeat with the queries of the new components until one is left: at most log2(C) rounds.
 
     Parameters
     ----------
-    labels : (N,) int, the components so far
-    query_rows, neighbor_rows : (Q,) int, and the nearest row of each in another component, -1 for none
+    queries, neighbors : Q rows, and the nearest row of each in another component, of any number for none
     distances : (Q,) float64, of these pairs, infinite for none
-    empty : makes the labels afterwards, (N,) int32
     """
-    order = np.lexsort((neighbor_rows, query_rows, distances))
+    order = np.lexsort((neighbors.rows, queries.rows, distances))
     order = order[np.isfinite(distances[order])]
-    _, first = np.unique(labels[query_rows[order]], return_index=True)
-    parents = separate_items(int(labels.max()) + 1)
-    candidates = order[np.sort(first)]
-    joining = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
-    numbers, merged = labels_of_roots(parents), empty(labels.shape, np.int32)
-    for part in panels(len(labels)):
-        merged[part] = numbers[labels[part]]
-    rows = np.column_stack([query_rows[joining], neighbor_rows[joining]]).astype(np.int64)
-    return Bridges(rows, distances[joining]), Components(merged, sizes_of(merged))
+    _, first = np.unique(queries.labels[order], return_index=True)
+    parents = separate_items(n_components)
+    chosen = [i for i in order[np.sort(first)] if unite(parents, queries.labels[i], neighbors.labels[i])]
+    rows = np.column_stack([queries.rows[chosen], neighbors.rows[chosen]]).astype(np.int64)
+    return Bridges(rows, distances[chosen]), labels_of_roots(parents)

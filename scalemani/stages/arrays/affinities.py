@@ -10,7 +10,7 @@ from scalemani.config.methods import PixelAffinitiesExtension, PixelsExtension, 
 from scalemani.config.params import Resolved
 from scalemani.engine.context import StageContext
 from scalemani.engine.memory_model import Memory
-from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
+from scalemani.engine.reading import Parts, Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.tiles import run
@@ -80,10 +80,14 @@ class StoredAffinities(StoredStage, stage="affinities"):
     SIGMA_UNIT: ClassVar = "sigma"
 
 
+# Steps of the stage `components`, and the folders of what they write.
+ROOTS_STEP, PIECES_STEP = "roots", "pieces"
+
+
 class StoredComponents(StoredStage, stage="components"):
     """The connected components of the graph, the bridges that join them, or the rows of the one that is embedded."""
 
-    labels = Whole(
+    labels = Rows(
         "point", "int32", "the component of each work row, numbered by their first rows", "component"
     ).with_invariants(numbered_by_first(), ONE_ALONG_EDGES)
     bridge_rows = Whole("bridge end", "int64", "the two ends of each bridge", "work row").with_invariants(
@@ -99,7 +103,29 @@ class StoredComponents(StoredStage, stage="components"):
         "the rows of the largest component, ascending; stored where that alone is embedded",
         "input row",
     ).with_invariants(STRICTLY_ASCENDING, LARGEST_COMPONENT)
+    degree_roots = RowsInFolders(
+        "point",
+        "float64",
+        "the square root of the degree of each work row in P + P^T; removed when the stage ends",
+        folders=(ROOTS_STEP,),
+    ).with_invariants(NOT_NEGATIVE)
+    pieces = RowsInFolders(
+        "point",
+        "int32",
+        "the piece of each work row: what edges inside a range of blocks join, numbered in the range by first rows; "
+        "removed when the stage ends",
+        "piece of the range",
+        folders=(PIECES_STEP,),
+    ).with_invariants(in_count(POINTS))
+    piece_labels = WholeInFolders(
+        "range_piece",
+        "int32",
+        "the component of the pieces of all ranges in turn; removed when the stage ends",
+        "component",
+        folders=(PIECES_STEP,),
+    ).with_invariants(numbered_by_first())
     LARGEST_UNIT: ClassVar = "kept_rows"
+    LABELS_UNIT: ClassVar = f"{PIECES_STEP}-labels"
 
     @property
     def keeps_largest(self) -> bool:

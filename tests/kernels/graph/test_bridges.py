@@ -9,16 +9,35 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.graph.components import (
     Cells,
+    Ends,
     boruvka_round,
-    bridge_queries,
+    chosen_rows,
     nearer,
     nearest_compared,
     nearest_in_cells,
     nearest_outside,
+    no_spans,
+    pass_labels,
     radii_of_cells,
     reach,
+    widen_spans,
 )
 from scalemani.kernels.rows.metrics import METRICS
+
+
+def bridge_queries(labels, n_per_component=64):
+    """Return the rows that look for a bridge."""
+    chosen = chosen_rows(np.bincount(labels), n_per_component)
+    pass_labels(chosen, labels, 0)
+    return chosen.ends.rows
+
+
+def spans_of(labels, cells, size):
+    """Return the components that the rows of cells are in, passed in blocks of `size`."""
+    spans = no_spans(len(cells.radii))
+    for start in range(0, len(labels), size):
+        widen_spans(spans, cells.offsets, labels[start : start + size], start)
+    return spans
 
 
 def test_queries_spread_over_all_but_the_largest():
@@ -97,10 +116,11 @@ def test_rounds_of_bridges_are_the_minimum_spanning_tree_of_the_components():
     while current.max() > 0:
         queries = bridge_queries(current)
         found = nearest_outside(points[queries], current[queries], points, current, 0)
-        bridges, merged = boruvka_round(current, queries, *found)
+        ends = Ends(queries, current[queries]), Ends(found[0], current[found[0]])
+        bridges, numbers = boruvka_round(current.max() + 1, *ends, found[1])
         total += bridges.distances.sum()
-        assert len(merged.sizes) == current.max() + 1 - len(bridges.rows)
-        current, rounds = merged.labels, rounds + 1
+        assert numbers.max() == current.max() - len(bridges.rows)
+        current, rounds = numbers[current], rounds + 1
     expected = minimum_spanning_tree(np.where(np.isinf(between), 0, between)).sum()
     np.testing.assert_allclose(total, expected, rtol=1e-12)
     assert rounds <= 4
@@ -129,7 +149,7 @@ def test_cells_that_are_ruled_out_change_no_bit(seed, offset, n_cells, size):
     labels = labels[order]
     queries = bridge_queries(labels, 20)
     given = points[queries], labels[queries]
-    within = reach(*given, labels, cells)
+    within = reach(*given, spans_of(labels, cells, size), cells)
     parts = [
         nearest_in_cells(*given, within, points[start : start + size], labels[start : start + size], start, cells)
         for start in range(0, 1300, size)
@@ -148,7 +168,7 @@ def test_most_cells_are_ruled_out_where_components_lie_apart():
     points, order, cells = cells_of(draws, points, 100, 4000)
     labels = labels[order]
     queries = bridge_queries(labels, 10)
-    within = reach(points[queries], labels[queries], labels, cells)
+    within = reach(points[queries], labels[queries], spans_of(labels, cells, 4000), cells)
     balls = cdist(points[queries], cells.centers[:100]) - cells.radii[:100]
     others = labels[queries][:, None] != labels[cells.offsets[:100]]
     assert np.mean((balls <= within[:, None])[others]) < 0.15

@@ -71,12 +71,12 @@ def sparse_run(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def weighted(roll, tmp_path_factory) -> Run:
-    """Return a run of rows that stand for one to three each, some of which are one point."""
+    """Return a run of rows that stand for one to three each, some of which are one point, with all that it writes."""
     values = {"neighbors": {"n_neighbors": 9}, "affinities": {"perplexity": 6}, "landmarks": {"n_landmarks": 30}}
     values["duplicates"] = {"tolerance": 0.0}
     folder, params = tmp_path_factory.mktemp("records") / "weighted", Parameters().with_values(values)
     points = with_weights(open_points(roll[np.arange(500) % 400]), 1 + np.arange(500) % 3)
-    return run(points, folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)
+    return run(points, folder, "laplacian-eigenmaps", params, Executor(workers=2, keep=True), BLOCK_ROWS)
 
 
 @pytest.fixture(scope="session")

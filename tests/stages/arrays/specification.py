@@ -32,6 +32,7 @@ DIMENSIONS: dict[str, str] = {
     "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
     "figure": "the share, its standard error, and the number of points",
     "bridge": "the bridges between components",
+    "range_piece": "the pieces that edges inside each range of blocks join, of all ranges",
     "piece": "the pieces of a graph, each embedded by itself",
     "end": "the ends of a bridge, 2",
     "extent": "frames, rows and columns of an image: 3",
