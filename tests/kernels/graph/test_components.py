@@ -45,11 +45,11 @@ def streamed(indices, values, size, width, roots=None):
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.integers(1, 80), st.integers(1, 3), st.integers(1, 50), st.integers(1, 90), st.floats(0, 1))
-def test_equals_scipy_for_any_blocks_and_ranges(n, k, size, width, kept):
-    rng = np.random.default_rng(n + 100 * k)
+@given(st.integers(20, 80), st.integers(1, 2), st.integers(1, 50), st.integers(1, 20), st.integers(0, 99))
+def test_equals_scipy_for_any_blocks_and_ranges(n, k, size, width, seed):
+    rng = np.random.default_rng(seed)
     indices = rng.integers(0, n, (n, k)).astype(np.int32)
-    values = (rng.random((n, k)) < kept).astype(np.float32)
+    values = (rng.random((n, k)) < rng.random()).astype(np.float32)
     used = values > 0
     rows = np.repeat(np.arange(n), k).reshape(n, k)
     graph = sp.csr_matrix((np.ones(used.sum()), (rows[used], indices[used])), shape=(n, n))
