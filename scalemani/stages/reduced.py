@@ -27,7 +27,6 @@ from scalemani.kernels.spectral.reduced import (
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.landmark_maps import (
-    components_read,
     stored_landmark_weights,
     warn_of_unseen_components,
     weights_at,
@@ -61,7 +60,7 @@ def memory(sizes: Sizes) -> Memory:
     }
     sums = dense_sums(sizes) if adds_densely(sizes) else tree_sums(sizes)
     held = Memory(pixels(sizes), points={"Z": entries(dimensions.n_points * width)})
-    return held + components_read(sizes) + Memory(steps={"products": Memory(task=products), "sums": Memory(sums)})
+    return held + Memory(steps={"products": Memory(task=products), "sums": Memory(sums)})
 
 
 def tree_sums(sizes: Sizes) -> Terms:

@@ -20,7 +20,7 @@ from scalemani.stages.arrays.embeddings import StoredReduction, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components
+from scalemani.stages.shared.landmark_maps import warn_of_unseen_components
 from scalemani.store.invariants.models import (
     NO_SHORTCUTS,
     NOT_ONE_PLACE,
@@ -140,18 +140,14 @@ def memory(sizes: Sizes) -> Memory:
     dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
     n_points, together, lengths = dimensions.n_points, StoredGeodesics.TOGETHER, dimensions.distance_dtype
     between = {"distances between landmarks": 2 * array("float64", n_landmarks, n_landmarks)}
-    return (
-        components_read(sizes)
-        + graph_memory(sizes)
-        + Memory(
-            task={
-                "lengths of paths, and which points are next": array("float64", n_points, 2),
-                "distances of some landmarks, as found and encoded": 2 * array("float64", together, n_landmarks),
-                "the same of all points, to be stored, and encoded": array("float64", n_points, together)
-                + 2 * array(lengths, n_points, together),
-            },
-            steps={"certificate": Memory(between)},
-        )
+    return graph_memory(sizes) + Memory(
+        task={
+            "lengths of paths, and which points are next": array("float64", n_points, 2),
+            "distances of some landmarks, as found and encoded": 2 * array("float64", together, n_landmarks),
+            "the same of all points, to be stored, and encoded": array("float64", n_points, together)
+            + 2 * array(lengths, n_points, together),
+        },
+        steps={"certificate": Memory(between)},
     )
 
 

@@ -27,7 +27,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 from scalemani.stages.arrays.points import StoredClasses
-from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components, weights_at
+from scalemani.stages.shared.landmark_maps import warn_of_unseen_components, weights_at
 from scalemani.stages.shared.output import write_embedding
 from scalemani.stages.shared.tiles import added
 from scalemani.store.invariants.spectral import CENTRED
@@ -73,7 +73,7 @@ def memory(sizes: Sizes) -> Memory:
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.landmark_neighbors
     row = min(params.n_landmarks, int(LANDMARKS_REACHED * params.n_neighbors * width) + 1)
     square = array("float64", params.n_landmarks, params.n_landmarks)
-    return components_read(sizes) + Memory(
+    return Memory(
         process={
             # In sum, centred, with its eigenvectors and what LAPACK works in.
             "reduced problem": 6 * square,

@@ -22,7 +22,7 @@ from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmet
 from scalemani.methods.lle.kernels import locally_linear_components, subtract_transposed
 from scalemani.methods.lle.reconstruction_weights import StoredReconstructionWeights
 from scalemani.stages.arrays.embeddings import StoredLandmarkCoordinates, combined_rows, component_values
-from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components, weights_at
+from scalemani.stages.shared.landmark_maps import warn_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER
 from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_solution
 from scalemani.stages.shared.tiles import added, fold_tiles, sums_held, tiles_one_by_one
@@ -67,20 +67,16 @@ def memory(sizes: Sizes) -> Memory:
     residuals = {"vectors, what neighbours leave of them, and M times them": certified}
     # Both matrices dense, the factor, whitened, reflected, and what LAPACK works in.
     solving = Memory({"reduced problem": 6 * array("float64", n_landmarks, n_landmarks)})
-    return (
-        embedding_memory(sizes)
-        + components_read(sizes)
-        + Memory(
-            {"sums on the way up the tree": 2 * sums_held(n_points, TILES_TOGETHER) * entries(summed)},
-            task={
-                "rows of R in a block: as read, decoded, and numbered": 3 * entries(rows * k),
-                "rows of Z of a tile and its neighbours": entries(min(n_points, TILE_ROWS * (k + 1)) * width),
-                "rows that are reached, of R Z and of Z - R Z": 3 * entries(TILE_ROWS * row),
-                "sums of a run of tiles": 2 * PARTS_AT_ONCE * entries(summed),
-            },
-            points={"Z": entries(n_points * width)},
-            steps={"solving": solving, "residuals": Memory(points=residuals)},
-        )
+    return embedding_memory(sizes) + Memory(
+        {"sums on the way up the tree": 2 * sums_held(n_points, TILES_TOGETHER) * entries(summed)},
+        task={
+            "rows of R in a block: as read, decoded, and numbered": 3 * entries(rows * k),
+            "rows of Z of a tile and its neighbours": entries(min(n_points, TILE_ROWS * (k + 1)) * width),
+            "rows that are reached, of R Z and of Z - R Z": 3 * entries(TILE_ROWS * row),
+            "sums of a run of tiles": 2 * PARTS_AT_ONCE * entries(summed),
+        },
+        points={"Z": entries(n_points * width)},
+        steps={"solving": solving, "residuals": Memory(points=residuals)},
     )
 
 

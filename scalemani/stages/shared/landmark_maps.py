@@ -7,8 +7,6 @@ import scipy.sparse as sp
 
 from scalemani.config.params import Resolved
 from scalemani.engine.context import StageContext, StageTask
-from scalemani.engine.memory_model import Memory, array
-from scalemani.engine.sizes import Sizes
 from scalemani.kernels.landmarks.weights import Combining, Limits
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.landmarks import (
@@ -44,12 +42,6 @@ def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
     return sparse_weights(indices, values, n_landmarks)
 
 
-def components_read(sizes: Sizes) -> Memory:
-    """Return what `warn_of_unseen_components` takes."""
-    component = {"component of each point": array("int32", sizes.dimensions.n_points)}
-    return Memory(steps={"components": Memory(component)})
-
-
 def warn_of_unseen_components(context: StageContext) -> None:
     """Warn of components without a landmark, whose points are made of landmarks that no edge leads to."""
     task = context.task
@@ -59,30 +51,24 @@ def warn_of_unseen_components(context: StageContext) -> None:
     n_components = stored.group.certificate("components", int)
     if n_components == 1:
         return
-    labels = stored.labels.read()
-    unseen = np.bincount(labels, minlength=n_components)
-    unseen[components_of_landmarks(task, labels)] = 0
+    landmarks, input_rows = rows_of_landmarks(task), task.stored(StoredWorkPoints).input_rows
+    unseen, seen = np.zeros(n_components, np.int64), np.zeros(n_components, bool)
+    for block in range(task.dimensions.n_blocks):
+        labels = stored.labels.read_block(block)
+        unseen += np.bincount(labels, minlength=n_components)
+        seen[labels[np.isin(input_rows.read_block(block), landmarks)]] = True
+    unseen[seen] = 0
     if unseen.any():
         context.warn(
             f"{task.stage}: {np.count_nonzero(unseen)} of {n_components} components of the neighbour graph have no "
-            f"landmark; their points, {unseen.sum()} of {len(labels)}, are combinations of landmarks of other "
-            "components, which says little of where they lie: raise landmarks.n_landmarks, give landmarks in every "
-            "component, or set components.disconnected=largest to leave the others out"
+            f"landmark; their points, {unseen.sum()} of {task.dimensions.n_points}, are combinations of landmarks of "
+            "other components, which says little of where they lie: raise landmarks.n_landmarks, give landmarks in "
+            "every component, or set components.disconnected=largest to leave the others out"
         )
 
 
-def components_of_landmarks(task: StageTask, labels: np.ndarray) -> np.ndarray:
-    """Return the components (m,) in which landmarks lie, or the points nearest to those off the data.
-
-    Parameters
-    ----------
-    labels : (N,) int32, the component of each work row
-    """
+def rows_of_landmarks(task: StageTask) -> np.ndarray:
+    """Return the input rows (L,) of the landmarks, or of the points nearest to those off the data."""
     stored = task.stored(StoredLandmarks)
-    rows = stored.anchor_rows.read()[:, 0] if stored.off_data else stored.rows.read()
-    input_rows = task.stored(StoredWorkPoints).input_rows
-    components = []
-    for block in range(task.dimensions.n_blocks):
-        start, stop = task.dimensions.rows(block)
-        components.append(np.unique(labels[start:stop][np.isin(input_rows.read_block(block), rows)]))
-    return np.unique(np.concatenate(components))
+    rows: np.ndarray = stored.anchor_rows.read()[:, 0] if stored.off_data else stored.rows.read()
+    return rows
