@@ -69,7 +69,7 @@ Route = tuple[Stage, ...]  # in an order in which every stage follows its inputs
 LEAVE_OUT = "leave-out"  # of points.missing
 DUPLICATES = Stage("duplicates", (), by_block=False, optional=True, key=Key(side_data=("duplicates",)))
 POINTS = Stage("points", (), key=Key(continues=("points",)))
-PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=5, continues=("partition",)))
+PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=6, continues=("partition",)))
 WORK_POINTS = Stage("work_points", ("points", "partition"), key=Key(version=2, continues=("work_points",)))
 LISTS = Stage(
     "given_lists",

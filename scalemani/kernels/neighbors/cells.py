@@ -199,9 +199,7 @@ def _bisect(points: np.ndarray, order: np.ndarray, before: np.ndarray) -> None:
     if order.size < 2:
         return
     members = points[order]
-    centered = members - members.mean(axis=0)
-    axis = np.linalg.eigh(centered.T @ centered)[1][:, -1]
-    along = centered @ axis
+    along = _along_principal_direction(members - members.mean(axis=0))
     ranked = np.argsort(along, kind="stable")
     half = order.size // 2
     first, second = members[ranked[:half]].mean(axis=0), members[ranked[half:]].mean(axis=0)
@@ -211,6 +209,14 @@ def _bisect(points: np.ndarray, order: np.ndarray, before: np.ndarray) -> None:
     order[:] = order[ranked]
     _bisect(points, order[:half], before)
     _bisect(points, order[half:], points[order[half - 1]])
+
+
+def _along_principal_direction(centered: np.ndarray) -> np.ndarray:
+    """Return where the rows of `centered` (n, s) lie along their first principal direction, to a factor: (n,)."""
+    n_rows, n_columns = centered.shape
+    if n_rows < n_columns:  # most groups are small, and their products much smaller than those of columns
+        return np.linalg.eigh(centered @ centered.T)[1][:, -1]
+    return centered @ np.linalg.eigh(centered.T @ centered)[1][:, -1]
 
 
 class CellRanges(NamedTuple):
