@@ -66,8 +66,7 @@ BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at 
 REPORTED_SIZES = 10
 # Of points that look for a bridge and that a function compares, at a time: each time, all points are passed over.
 COMPARED_BYTES = 2**26
-RANGE_ROWS = 2**20  # of a range in which one task joins rows, at most: their degrees and pieces take 24 MB
-LEAST_RANGES = 16  # where there are as many blocks: as many tasks may run at once
+RANGE_BLOCKS = 64  # in which one task joins rows: degrees, pieces and parents of four million rows take 100 MB
 EDGES_AT_ONCE = 2**18  # out of a range
 LEAVING_COPIES = 20  # of eight bytes for each of these: both ends, their pieces and degrees, sorted, and as a matrix
 PIECES_PER_POINT = 0.01  # in cell order, far more than of most: pixels of fields have 0.00015, in ranges of 65,536
@@ -206,8 +205,9 @@ def graphs(context: StageContext) -> Steps:
     yield pieces_and_sizes
     yield "pieces of all ranges are numbered"
     offsets = np.zeros(len(joined_ranges(context.task.dimensions)) + 1, np.int64)  # known once pieces are
-    yield functools.partial(add_forest, offsets)
-    yield "union-find over the pieces, of which a range has few"
+    if len(offsets) > 2:  # of several ranges, between which edges join pieces
+        yield functools.partial(add_forest, offsets)
+        yield "union-find over the pieces, of which a range has few"
     yield functools.partial(add_labels, offsets)
     yield "bridges between components, where there are several, by tasks for their closest pairs"
 
@@ -217,8 +217,7 @@ def joined_ranges(dimensions: Dimensions) -> list[range]:
 
     Tasks that begin where others were interrupted then number the same pieces.
     """
-    most = max(1, RANGE_ROWS // dimensions.block_rows)
-    return ranges_of(dimensions.n_blocks, min(-(-dimensions.n_blocks // LEAST_RANGES), most))
+    return ranges_of(dimensions.n_blocks, RANGE_BLOCKS)
 
 
 def range_of(dimensions: Dimensions, block: int) -> range:
@@ -238,7 +237,8 @@ def label_components(context: StageContext) -> np.ndarray:
     task.output.create(dimensions.n_points, [stored.pieces.sized()], PIECES_STEP)
     sizes = context.compute(pieces_and_sizes)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(of_range) for of_range in sizes])])
-    forest = context.compute(functools.partial(add_forest, offsets))
+    several = len(sizes) > 1  # ranges, between which edges join pieces
+    forest = context.compute(functools.partial(add_forest, offsets)) if several else np.empty((0, 2), np.int64)
     labels = labels_of_pieces(int(offsets[-1]), forest)
     task.output.write_whole({stored.piece_labels: labels}, stored.LABELS_UNIT, PIECES_STEP)
     task.output.create(dimensions.n_points, [stored.labels.sized()])

@@ -35,6 +35,28 @@ def brute_force(points):
     return edges, *connected_components(edges, directed=False), away
 
 
+def test_components_of_blocks_that_are_joined_in_two_ranges_are_those_of_scipy(tmp_path):
+    points = np.random.default_rng(8).permutation(np.repeat(CENTERS * 20, 13_400, axis=0))
+    points = (points + np.random.default_rng(9).normal(size=points.shape)).astype(np.float32)
+    values = {"neighbors": {"n_neighbors": K, "recall": 0.5}, "affinities": {"perplexity": 2}}
+    values |= {
+        "embedding": {"solver": "lll"},
+        "landmarks": {"n_landmarks": 50},
+        "landmark_embedding": {"n_components": 1},
+    }
+    finished = run(
+        open_points(points), tmp_path / "run", "laplacian-eigenmaps", Parameters().with_values(values), Executor(), 1024
+    )
+    lists = StoredNeighbors(finished.group("neighbors"))
+    nearest = lists.indices(lists.final_step).read()
+    rows = np.repeat(np.arange(len(points)), nearest.shape[1])
+    edges = sp.csr_matrix((np.ones(rows.size), (rows, nearest.ravel())), shape=(len(points), len(points)))
+    count, labels = connected_components(edges, directed=False)
+    agreement = sp.coo_matrix((np.ones(len(points)), (labels, finished.group("components").read("labels")))).tocsr()
+    assert finished.certificates["components"]["components"] == count == agreement.nnz >= 5
+    assert finished.certificates["components"]["largest_components"][0] == np.bincount(labels).max()
+
+
 @pytest.mark.parametrize("n_pieces", [1, 2, 5])
 def test_components_and_bridges_are_those_of_the_graph_by_brute_force(tmp_path, n_pieces):
     points = pieces(n_pieces)

@@ -97,7 +97,7 @@ def test_what_the_driver_decides_between_graphs_is_said(looked_at):
     text = looked_at[0].replace("\\n", " ")
     for said in (
         "recall: below the target another round follows",
-        "union-find",
+        "pieces of all ranges are numbered",
         "eigenproblem of the landmarks",
         "centres move",
     ):
