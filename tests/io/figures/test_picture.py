@@ -172,7 +172,7 @@ def test_hundreds_of_classes_have_a_short_legend(tmp_path):
         ({"path": "a.png", "size": "300x20000"}, ConfigError, "at most 10,000"),
         ({"path": "a.png", "size": True}, ConfigError, "paper or slide, got True"),
         ({"path": "a.png", "size": "250x210"}, ConfigError, "larger size"),
-        ({"path": "a.png", "legend": "mpa"}, ConfigError, "did you mean 'map'"),
+        ({"path": "a.png", "legend": "maps"}, ConfigError, "did you mean 'map'"),
         ({"path": "a.png", "theme": "drak"}, ConfigError, "did you mean 'dark'"),
         ({"path": "a.png", "point_size": 0}, ConfigError, "from 0.1 to 20.0 times the usual, got 0"),
         ({"path": "a.png", "labels": dict.fromkeys("abcde", np.arange(4000))}, ConfigError, "at most 12 panels"),

@@ -135,10 +135,10 @@ WRONG = [
     (lambda pairs: -pairs, {}, DataError, "not negative"),
     (lambda pairs: np.triu(pairs), {}, DataError, "must be symmetric"),
     (lambda pairs: 0 * pairs, {}, DataError, "no pair with a weight"),
-    (lambda pairs: pairs, {"layout.repulsion": "grid"}, ConfigError, "takes layout.repulsion exact"),
-    (lambda pairs: pairs, {"layout.repulsion": "fgt"}, ConfigError, "takes layout.repulsion exact"),
-    (lambda pairs: pairs, {"layout.direction": "spectral-minus"}, ConfigError, "takes layout.direction other than"),
-    (lambda pairs: pairs, {"doubt.measured": True}, ConfigError, "takes doubt.measured False"),
+    (lambda pairs: pairs, {"layout.repulsion": "grid"}, ConfigError, "layout.repulsion is exact"),
+    (lambda pairs: pairs, {"layout.repulsion": "fgt"}, ConfigError, "layout.repulsion is exact"),
+    (lambda pairs: pairs, {"layout.direction": "spectral-minus"}, ConfigError, "layout.direction is other than"),
+    (lambda pairs: pairs, {"doubt.measured": True}, ConfigError, "doubt.measured is False"),
 ]
 
 
