@@ -30,7 +30,7 @@ from scalemani.config.params.conditions import OneOf
 from scalemani.config.params.effects import conditions
 
 PACKAGE = Path(scalemani.__file__).parent
-MOST_LINES = 17
+MOST_LINES = 19
 CHOICES = (
     *(MethodRoute, LandmarkExtension, RepulsionExtension, OrderExtension),
     *(PixelsExtension, PixelAffinitiesExtension, SolverExtension, ReductionExtension),

@@ -82,7 +82,7 @@ def test_a_changed_parameter_reruns_what_depends_on_it_only(roll, reference, tmp
     monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
     changed = embed(roll, tmp_path / "run", {**VALUES, "affinities": {"perplexity": 3.5}})
     stages = {line.split()[0] for line in (tmp_path / "ledger").read_text().splitlines()}
-    assert stages == {"affinities", "symmetric_affinities", "reduced", "embedding"}
+    assert stages == {"affinities", "components", "symmetric_affinities", "reduced", "embedding"}
     assert changed.keys["neighbors"] == reference.keys["neighbors"]
     assert changed.keys["embedding"] != reference.keys["embedding"]
 
