@@ -29,11 +29,13 @@ def final_graph(audit: Audit) -> str:
 
 
 def read_block(audit: Audit, stage: str, block: int) -> sp.csr_matrix:
-    """Return the rows of W of one block, (n, N) float64: stored, or made of the pixels of an image."""
+    """Return the rows of W of one block, (n, N) float64: stored, or made of the pixels of an image, or of edges."""
     group, folder = audit.run.groups[stage], block_folder(block)
     start, stop = audit.run.blocks[block]
     if group.holds("image") and not group.holds(f"{folder}/indices"):
         return window_rows(audit, start, stop)
+    if group.holds(f"{folder}/sources"):
+        return rows_of_edges(audit, block)
     parts = (group.read(f"{folder}/{part}") for part in ("values", "indices", "indptr"))
     values, indices, indptr = parts
     n_points = audit.run.n_points
@@ -47,6 +49,33 @@ def read_degrees(audit: Audit, stage: str) -> np.ndarray:
     group = audit.run.groups[stage]
     parts = [group.read(f"{block_folder(block)}/degrees") for block in range(len(audit.run.blocks))]
     return np.concatenate(parts)
+
+
+def rows_of_edges(audit: Audit, block: int) -> sp.csr_matrix:
+    """Return the rows of W of a block, made of its edges, of those of the blocks that send it some, and of bridges."""
+    start, stop = audit.run.blocks[block]
+    parts = [half_edges(audit, block)]
+    for source in audit.run.groups[STAGE].read(f"{block_folder(block)}/sources").tolist():
+        sources, targets, values = half_edges(audit, source)
+        parts.append((targets, sources, values))
+    ends, values = read_bridges(audit)
+    joined = values.astype(np.float32).astype(np.float64)
+    parts += [(*ends.T, joined), (*ends.T[::-1], joined)]
+    rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    inside = (rows >= start) & (rows < stop)
+    entries = values[inside], (rows[inside] - start, columns[inside])
+    matrix = sp.coo_matrix(entries, shape=(stop - start, audit.run.n_points)).tocsr()
+    matrix.data = matrix.data.astype(np.float32).astype(np.float64)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def half_edges(audit: Audit, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the edges of a block begin and end, and half their affinities: (E,) each."""
+    rows = audit.run.blocks[block]
+    edges = read_edges(audit, *rows)
+    sources = np.repeat(np.arange(*rows), edges.indices.shape[1])
+    return sources, edges.indices.ravel().astype(np.int64), 0.5 * edges.values.ravel().astype(np.float64)
 
 
 def window_rows(audit: Audit, start: int, stop: int) -> sp.csr_matrix:

@@ -30,7 +30,10 @@ from scalemani.config.stages import (
     LAYOUT,
     LEAVE_OUT,
     LISTS,
+    LLL,
+    MADE_ROWS,
     NEIGHBORS,
+    NORMALIZED_AFFINITIES,
     PARTITION,
     PRECOMPUTED,
     SPECTRAL_START,
@@ -42,6 +45,8 @@ from scalemani.config.stages import (
 )
 from scalemani.errors import ConfigError
 
+READ_OFTEN = frozenset({NORMALIZED_AFFINITIES, LAYOUT})  # stages that read W, or make another of it, again and again
+MADE_OF = (NEIGHBORS.name, AFFINITIES.name, COMPONENTS.name)  # of which rows of W are made
 COMPARING_SEARCHES = ("exact", "leaves", "pynndescent")  # values of neighbors.method that need no coordinates
 
 
@@ -59,7 +64,7 @@ def route(
     `optional` names the requested stages that not every run has: "weights" where points have some,
     "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these,
     "landmark_covariances" where landmarks are joined by what is around them, "leave-out" where rows with a gap are left
-    out, which is recorded as equal rows are.
+    out, which is recorded as equal rows are, "made-rows" where the rows of W are not stored.
 
     Where the metric compares rows, stages that need coordinates are left out.
     Where it is "precomputed", neighbours take the place of points, and where the kind of `affinities` is, W
@@ -77,6 +82,8 @@ def route(
     if by_solver and DOUBT.name in optional:
         why = refusal_of_doubt(method, solver, affinities, WEIGHTS.name in optional)
         raise ConfigError(f"{why}: leave out doubt.measured")
+    if by_solver and MADE_ROWS in optional:
+        raise ConfigError(f"{refusal_of_made_rows(method, solver, optional)}: leave out symmetric_affinities.stored")
     known = stages_of_solver(method, solver, precomputed or compared) if by_solver else ROUTES[method]
     needed = [stage for stage in known if not stage.optional or stage.name in optional]
     if not by_solver:
@@ -89,6 +96,8 @@ def route(
             needed = stages_of_compared_rows(method, solver, compared, needed)
         elif neighbors in extensions(PixelsExtension):
             needed = stages_of_pixels(method, neighbors, needed)
+        if MADE_ROWS in optional:
+            needed = stages_making_rows(needed)
     if LEAVE_OUT in optional and DUPLICATES not in needed:
         needed = [DUPLICATES, *needed]
     names = {stage.name for stage in needed}
@@ -183,6 +192,32 @@ def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> li
     ]
 
 
+def stages_making_rows(stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route on which W is not stored: what reads it makes its rows of affinities each time.
+
+    By landmarks alone two passes read W, which would take as much of a disk as points and neighbours together.
+    """
+    reading = []
+    for stage in stages:
+        more = tuple(name for name in MADE_OF if name not in stage.inputs)
+        if SYMMETRIC_AFFINITIES.name in stage.inputs:  # of whose key they are a part already
+            key = replace(stage.key, without=(*stage.key.without, *more))
+            stage = replace(stage, inputs=(*stage.inputs, *more), key=key)
+        reading.append(stage)
+    return reading
+
+
+def refusal_of_made_rows(method: str, solver: str, optional: Collection[str]) -> str:
+    """Return why the rows of W have to be stored; "" where they need not."""
+    able = [
+        name for name, stages in ROUTES.items() if SPECTRAL_EMBEDDING in stages and not READ_OFTEN.intersection(stages)
+    ]
+    if method not in able or solver != LLL:
+        return f"rows of W are read too often, but by {' and '.join(able)} with embedding.solver={LLL}"
+    changed = "weights" if WEIGHTS.name in optional else "classes" if CLASSES.name in optional else ""
+    return changed and f"rows of W follow the {changed} of points"
+
+
 def refusal_of_doubt(method: str, solver: str, affinities: str | None, weighted: bool) -> str:
     """Return why the doubt of points cannot be measured; "" where it can."""
     if not is_doubted(method):
@@ -218,6 +253,10 @@ def check_optional(
         ),
         CLASSES.name: ("symmetric_affinities.target_weight", kernel or pixels),
         DOUBT.name: ("doubt.measured", refusal_of_doubt(method, solver, affinities, weighted) or pixels),
+        MADE_ROWS: (
+            "symmetric_affinities.stored",
+            refusal_of_made_rows(method, solver, optional) or precomputed or pixels,
+        ),
     }
     for requested, (how, why) in refusals.items():
         if requested in optional and why:

@@ -49,8 +49,7 @@ class Stage:
 
     `solvers` names those of embedding.solver that need the stage; none means all. An `optional` stage is left out of
     runs that do not request it; `wanted` is a parameter, as on the command line, and its value that requests it, where
-    one does. `package` holds the module of the stage's name; that of a method's stage is the
-    method's folder.
+    one does. `package` holds the module of the stage's name; that of a method's stage is the method's folder.
     """
 
     name: str
@@ -67,6 +66,7 @@ class Stage:
 Route = tuple[Stage, ...]  # in an order in which every stage follows its inputs
 
 LEAVE_OUT = "leave-out"  # of points.missing
+MADE_ROWS = "made-rows"  # where symmetric_affinities.stored is false
 DUPLICATES = Stage("duplicates", (), by_block=False, optional=True, key=Key(side_data=("duplicates",)))
 POINTS = Stage("points", (), key=Key(continues=("points",)))
 PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=6, continues=("partition",)))

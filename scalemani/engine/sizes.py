@@ -234,6 +234,7 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
         "evaluation",
         "quantity",
         "guard",
+        "source_block",
     )
     return {
         **dict.fromkeys(few, 0),

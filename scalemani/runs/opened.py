@@ -9,6 +9,7 @@ import numpy as np
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, Resolved, known_values
+from scalemani.config.routing import MADE_OF
 from scalemani.config.stages import WEIGHTS, Route
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress, progress_for
@@ -306,8 +307,9 @@ class Run:
     @property
     def retained_affinities(self) -> RowMatrix:
         """W of the rows that were not left out."""
-        inputs = self._finished(StoredSymmetricAffinities, "affinities"), self._finished(StoredWorkPoints)
-        stored = affinity_graph({one.STAGE: one.group for one in inputs})
+        self._finished(StoredSymmetricAffinities, "affinities")
+        of_w = (StoredSymmetricAffinities.STAGE, StoredWorkPoints.STAGE, *MADE_OF)
+        stored = affinity_graph({stage: self.group(stage) for stage in of_w if stage in self.keys})
         matrix = AffinityMatrix(stored, self.order, self.dimensions.n_points, self.dimensions.block_rows)
         first = self.rows.of_points
         return matrix if first is None else SpreadMatrix(matrix, first, len(self.rows))

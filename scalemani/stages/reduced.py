@@ -26,6 +26,7 @@ from scalemani.kernels.spectral.reduced import (
 )
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredReduced
+from scalemani.stages.shared.edges import rows_made
 from scalemani.stages.shared.landmark_maps import (
     stored_landmark_weights,
     warn_of_unseen_components,
@@ -59,8 +60,9 @@ def memory(sizes: Sizes) -> Memory:
         "part of the sums": 3 * entries(part),
     }
     sums = dense_sums(sizes) if adds_densely(sizes) else tree_sums(sizes)
+    made = Memory(task=products) + rows_made(sizes)
     held = Memory(pixels(sizes), points={"Z": entries(dimensions.n_points * width)})
-    return held + Memory(steps={"products": Memory(task=products), "sums": Memory(sums)})
+    return held + Memory(steps={"products": made, "sums": Memory(sums)})
 
 
 def tree_sums(sizes: Sizes) -> Terms:
@@ -193,7 +195,7 @@ def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:
 
 def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
-    graph = affinity_graph(task.inputs)
+    graph = affinity_graph(task.inputs, task.cache_bytes)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, renumbered = graph.on_reached(affinities)
     weights = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)

@@ -3,8 +3,10 @@
 Where affinities follow classes, entries between points of different ones are lowered once all else is summed. Where W
 replaces the points, its rows are those of the input.
 
-Each block of rows of W is one sparse matrix in CSR form with its degrees. A task holds the edges into a block range
-and streams the whole graph past them; how many blocks a range has is a matter of memory and leaves no trace.
+Each block of rows of W is one sparse matrix in CSR form with its degrees. On a route that reads W twice the degrees are
+stored, with the blocks whose edges end in the block; the rows are made when they are read (`MadeAffinities`). A task
+holds the edges into a block range and streams the whole graph past them; how many blocks a range has is a matter of
+memory and leaves no trace.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,6 +23,7 @@ from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import (
     DirectedEdges,
     SymmetricRows,
+    both_ways,
     incoming_edges,
     join_edges,
     loop_edges,
@@ -28,9 +31,7 @@ from scalemani.kernels.graph.symmetric import (
 )
 from scalemani.stages.arrays.affinities import StoredComponents, StoredSymmetricAffinities, pixel_affinities
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
-from scalemani.stages.shared.edges import edges_of_block, edges_read, loops_of_block
-
-BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
+from scalemani.stages.shared.edges import edges_of_block, incoming, loops_of_block, rows_merged
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -52,28 +53,15 @@ def memory(sizes: Sizes) -> Memory:
     if sizes.weighted:  # of the neighbours, times those of the points, and times the affinities
         of_block = {"weights of the neighbours of a block, and products": 3 * array("float64", rows, k)}
         held += Memory(task=of_block, points={"weights of the points": array("float64", dimensions.n_points)})
-    block = {
-        **edges_read(sizes),
-        "edges into a block, by the block they come from and joined": 2 * incoming(sizes, 1),
-        "affinities of a block, and an order of the edges": array("float32", rows, 3 * k),
-        "rows of W in a block, before and after they are cut": 2 * entries(rows * 2 * k, "float32"),
-    }
-    return held + Memory(task=block, cache={"edges into all blocks": incoming(sizes, dimensions.n_blocks)})
-
-
-def incoming(sizes: Sizes, n_targets: int) -> int:
-    """Return the bytes of the edges that end in so many blocks, as many as start there, in sets of each block."""
-    n_edges = n_targets * sizes.dimensions.block_rows * sizes.params.affinity_neighbors
-    return (
-        int(array("int32", n_edges, 2) + array("float32", n_edges))
-        + n_targets * sizes.dimensions.n_blocks * BYTES_OF_SET
-    )
+    cache = {"edges into all blocks": incoming(sizes, dimensions.n_blocks)}
+    return held + Memory(task=rows_merged(sizes), cache=cache)
 
 
 def disk(sizes: Sizes) -> Disk:
     """Return what is stored of W where no edge goes both ways."""
     of_pixels = sizes.params.neighbors.of_pixels
-    nonzeros = pixel_affinities(sizes.params).stored_nonzeros(sizes) if of_pixels else sizes.most_nonzeros
+    most = sizes.most_nonzeros if sizes.params.symmetric_affinities.stored else 0
+    nonzeros = pixel_affinities(sizes.params).stored_nonzeros(sizes) if of_pixels else most
     return Disk(written(StoredSymmetricAffinities.ARRAYS, sizes, nonzero=nonzeros))
 
 
@@ -135,7 +123,11 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
             edges[block].append(part)
     bridges = bridge_edges(task)
     for block in blocks:
-        yield block, rows_of_block(task, block, join_edges(edges.pop(block)), bridges)
+        parts = edges.pop(block)
+        sources = np.flatnonzero([len(part.targets) for part in parts])
+        rows = rows_of_block(task, block, join_edges(parts), bridges)
+        stored = task.params.symmetric_affinities.stored
+        yield block, rows if stored else StoredSymmetricAffinities.degrees_alone(rows, sources)
 
 
 def rows_of_block(task: StageTask, block: int, incoming: DirectedEdges, bridges: DirectedEdges) -> Arrays:
@@ -175,5 +167,4 @@ def bridge_edges(task: StageTask) -> DirectedEdges:
     weights = stored_weights(task.inputs)
     if weights is not None:
         values = values * task.read_table(weights)[rows.ravel()].reshape(rows.shape).prod(axis=1)
-    targets, sources = (ends.T.ravel().astype(np.int32) for ends in (rows, rows[:, ::-1]))
-    return DirectedEdges(targets, sources, np.tile(values, 2).astype(np.float32))
+    return both_ways(rows, values)

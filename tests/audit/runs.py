@@ -137,7 +137,7 @@ LOW = {"partition.cell_points": 64, "neighbors.n_probes": 1, "neighbors.max_roun
 RUNS: dict[str, Make] = {
     "refine": eigenmaps("refine"),
     "refine-float64": eigenmaps("refine", **{"embedding.residual": 1e-7}),
-    "lll": eigenmaps("lll"),
+    "lll": eigenmaps("lll", **{"symmetric_affinities.stored": False}),
     "lll+refine": eigenmaps("lll+refine"),
     "exact": eigenmaps("exact"),
     "variational-nystrom": eigenmaps("variational-nystrom"),

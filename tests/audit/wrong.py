@@ -339,6 +339,20 @@ def edges_of_w_moved(run: Forged) -> None:
     change_w(run, lambda w: w[order][:, order])
 
 
+@of("lll", "rows of W")
+def a_block_that_sends_edges_left_out(run: Forged) -> None:
+    """Rows of W are made without the edges of a block, and have the degrees that follow."""
+    stage = "symmetric_affinities"
+    first, graph = run.blocks(stage)[0], f"round_{run.read('neighbors', 'last_round')}/indices"
+    sources = run.read(stage, f"{first}/sources")
+    run.write(stage, f"{first}/sources", sources[1:])
+    rows = slice(sources[0] * run.block_rows, (sources[0] + 1) * run.block_rows)
+    targets, values = run.read("neighbors", graph)[rows], run.read("affinities", "values")[rows]
+    inside = targets < run.block_rows
+    lost = np.bincount(targets[inside], values[inside], run.block_rows)
+    run.change(stage, f"{first}/degrees", lambda degrees: degrees - lost / 2)
+
+
 @of("refine")
 def degrees_halved(run: Forged) -> None:
     for folder in run.blocks("symmetric_affinities"):

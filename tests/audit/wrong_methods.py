@@ -19,14 +19,15 @@ def z_of(run: Forged) -> np.ndarray:
 
 
 def w_of(run: Forged) -> np.ndarray:
-    """Return W (N, N)."""
-    stage = "symmetric_affinities"
-    parts = [
-        [run.read(stage, f"{one}/{name}") for name in ("values", "indices", "indptr")] for one in run.blocks(stage)
-    ]
-    shapes = [(len(indptr) - 1, run.n_points) for _, _, indptr in parts]
-    rows = [sp.csr_matrix(tuple(part), shape) for part, shape in zip(parts, shapes, strict=True)]
-    return sp.vstack(rows).toarray().astype(float)
+    """Return W (N, N) of points without weights, made of the edges of the graph and of bridges."""
+    p = np.zeros((run.n_points, run.n_points))
+    indices = run.read("neighbors", f"round_{run.read('neighbors', 'last_round')}/indices")
+    p[np.arange(run.n_points)[:, np.newaxis], indices] = run.read("affinities", "values")
+    w = (p + p.T) / 2
+    one, other = run.read("components", "bridge_rows").T
+    w[one, other] += run.read("components", "bridge_weights")
+    w[other, one] += run.read("components", "bridge_weights")
+    return w.astype(np.float32).astype(float)
 
 
 def in_input_order(run: Forged, rows: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
 from scalemani.runs.walk import run
-from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.affinities import affinity_graph
 
 N_POINTS = 2000
 
@@ -21,8 +21,8 @@ def embedded(points, folder, **values):
 
 
 def dense_eigenmaps(finished, n_components):
-    """Solve L v = lambda D v with LAPACK on the stored W."""
-    dimensions, stored = finished.dimensions, StoredSymmetricAffinities(finished.group("symmetric_affinities"))
+    """Solve L v = lambda D v with LAPACK on the W of a run."""
+    dimensions, stored = finished.dimensions, affinity_graph({one: finished.group(one) for one in finished.keys})
     blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
     weights = sp.vstack(blocks).toarray().astype(np.float64)
     np.testing.assert_array_equal(weights, weights.T)

@@ -30,7 +30,7 @@ from scalemani.config.params.fields import Mark, fields_of, marked_names, names_
 from scalemani.config.params.layout import LayoutParams
 from scalemani.config.routes import ROUTES
 from scalemani.config.routing import precomputed_input, route
-from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, SPECTRAL_START, WEIGHTS, Route
+from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, MADE_ROWS, SPECTRAL_START, WEIGHTS, Route
 
 # The optional stages that a parameter of some value requests.
 WANTED = {stage.name: stage.wanted for stages in ROUTES.values() for stage in stages if stage.wanted}
@@ -126,6 +126,7 @@ class Tables:
             WEIGHTS.name: weighted or self.merges_duplicates,
             LEAVE_OUT: self.leaves_out_gaps,
             CLASSES.name: self.follows_classes,
+            MADE_ROWS: not self.symmetric_affinities.stored,
             **{name: self.value(parameter) == value for name, (parameter, value) in WANTED.items()},
         }
         return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])

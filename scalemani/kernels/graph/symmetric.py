@@ -68,6 +68,12 @@ def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:
     return DirectedEdges(start + rows, start + rows, values[rows])
 
 
+def both_ways(rows: np.ndarray, values: np.ndarray) -> DirectedEdges:
+    """Return edges between the pairs `rows` (B, 2) in both directions, by their values (B,), in float32."""
+    targets, sources = (ends.T.ravel().astype(np.int32) for ends in (rows, rows[:, ::-1]))
+    return DirectedEdges(targets, sources, np.tile(values, 2).astype(np.float32))
+
+
 class SymmetricRows(NamedTuple):
     """Consecutive rows of a symmetric sparse matrix in CSR form, columns ascending and distinct in each row."""
 

@@ -1,6 +1,7 @@
 """Affinities of the edges of the neighbour graph, its components, and W: stored, or made of the pixels of an image."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from scalemani.config.methods import PixelAffinitiesExtension, PixelsExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.engine.context import StageContext
+from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.memory_model import Memory
 from scalemani.engine.reading import Parts, Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
 from scalemani.engine.sizes import Sizes
@@ -16,9 +18,18 @@ from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.symmetric import row_sums, without_zeros
+from scalemani.kernels.graph.symmetric import (
+    DirectedEdges,
+    both_ways,
+    incoming_edges,
+    join_edges,
+    row_sums,
+    symmetric_rows,
+    without_zeros,
+)
+from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.store.groups import StageGroup
+from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.invariants.edges import (
     ADD_UP_TO_AFFINITIES,
     FALLING_IN_ROWS,
@@ -30,6 +41,7 @@ from scalemani.store.invariants.edges import (
     MARKS_DUPLICATES,
     ONE_ALONG_EDGES,
     RESIDUALS_OF_VALUES,
+    SEND_EDGES,
     SOLVED,
     SUM_TO_ONE_OVER_COPIES,
     holds_edges,
@@ -47,6 +59,9 @@ from scalemani.store.invariants.values import (
     one_of,
 )
 from scalemani.store.schema import ArrayDescription
+
+CACHE_BYTES = 2**28  # of edges of blocks, where no stage has planned for more
+EDGE = np.dtype([("targets", np.int32), ("sources", np.int32), ("values", np.float32)])
 
 
 class StoredAffinities(StoredStage, stage="affinities"):
@@ -216,7 +231,7 @@ class StoredAffinityMatrix(StoredStage):
 
 
 class StoredSymmetricAffinities(StoredAffinityMatrix, stage="symmetric_affinities"):
-    """W in work order: each block of rows is one sparse matrix in CSR form."""
+    """W in work order: each block of rows is one sparse matrix in CSR form, stored or made when it is read."""
 
     image = Whole("extent", "int64", "frames, rows and columns; stored where W is that of pixels").with_invariants(
         ALL_PIXELS
@@ -225,6 +240,63 @@ class StoredSymmetricAffinities(StoredAffinityMatrix, stage="symmetric_affinitie
         NOT_NEGATIVE
     )
     sigma = Whole("", "float64", "the sigma of these affinities; with `image`", "as given").with_invariants(POSITIVE)
+    sources = Parts(
+        "source_block",
+        "int32",
+        "the blocks whose edges end in this one, ascending; stored in place of `indices` and `values`, which are made "
+        "of `neighbors`, `affinities` and bridges, summed in float64 and rounded to float32, without zeros",
+        "block",
+    ).with_invariants(STRICTLY_ASCENDING, SEND_EDGES)
+
+    @classmethod
+    def degrees_alone(
+        cls, rows: Mapping[ArrayDescription, np.ndarray], sources: np.ndarray
+    ) -> dict[ArrayDescription, np.ndarray]:
+        """Return what is stored of a block whose rows are made when they are read, of edges of blocks (m,)."""
+        return {**{one: rows[one] for one in (cls.indptr, cls.degrees)}, cls.sources: sources.astype(np.int32)}
+
+
+@dataclass(frozen=True)
+class MadeAffinities(StoredSymmetricAffinities):
+    """W whose degrees are stored, and whose rows are made of the affinities of edges each time they are read.
+
+    `cache_bytes` of edges of blocks, by the block that they end in, stay for the next rows: near blocks share most.
+    """
+
+    neighbors: StoredNeighbors
+    affinities: StoredAffinities
+    components: StoredComponents
+    cache_bytes: int
+
+    def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of one block's rows of W."""
+        sources = sorted({block, *self.sources(block).tolist()})
+        incoming = join_edges([self.edges_between(source, block) for source in sources])
+        bridges = both_ways(self.components.bridge_rows.read_once(), self.components.bridge_weights.read_once())
+        start = block * self.group.block_rows
+        return without_zeros(*symmetric_rows(*self.edges_of(block), start, incoming, bridges))
+
+    def edges_of(self, block: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the neighbours (n, k) of a block that have affinities, and these."""
+        values, lists = self.affinities.values.read_block(block), self.neighbors.indices(self.neighbors.final_step)
+        return np.ascontiguousarray(lists.read_block(block)[:, : values.shape[1]]), values
+
+    def edges_between(self, source: int, block: int) -> DirectedEdges:
+        """Return the edges of a block of rows that end in another."""
+        edges = PROCESS.blocks.read(self.group, "edges", source, self.cache_bytes, self.edges_by_block)
+        rows = self.group.block_rows
+        some = edges[slice(*np.searchsorted(edges["targets"], (block * rows, (block + 1) * rows)))]
+        return DirectedEdges(some["targets"], some["sources"], some["values"])
+
+    def edges_by_block(self, source: int) -> np.ndarray:
+        """Return the edges (E,) of a block of rows, in the order of the blocks that they end in."""
+        (indices, values), rows = self.edges_of(source), self.group.block_rows
+        blocks = np.unique(indices // rows).tolist()
+        joined = join_edges(incoming_edges(indices, values, source * rows, rows, blocks))
+        edges = np.empty(len(joined.targets), EDGE)
+        for name, column in joined._asdict().items():
+            edges[name] = column
+        return edges
 
 
 class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinities"):
@@ -272,8 +344,11 @@ def pixel_affinities(params: Resolved) -> PixelAffinities:
     return affinities
 
 
-def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
-    """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage."""
+def affinity_graph(inputs: Mapping[str, StageGroup], cache_bytes: int = CACHE_BYTES) -> StoredAffinityMatrix:
+    """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage.
+
+    Where its rows are made of affinities, `cache_bytes` of what they are made of stay for the next.
+    """
     if StoredNormalizedAffinities.STAGE in inputs:
         return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
     group = inputs[StoredSymmetricAffinities.STAGE]
@@ -281,4 +356,12 @@ def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
         if group.committed(unit):
             computed: ComputedAffinities = extension.load()
             return computed.stored_rows(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
-    return StoredSymmetricAffinities(group)
+    if not group.holds(f"{block_unit(0)}/{StoredSymmetricAffinities.sources.name}"):
+        return StoredSymmetricAffinities(group)
+    return MadeAffinities(
+        group,
+        StoredNeighbors(inputs[StoredNeighbors.STAGE]),
+        StoredAffinities(inputs[StoredAffinities.STAGE]),
+        StoredComponents(inputs[StoredComponents.STAGE]),
+        cache_bytes,
+    )

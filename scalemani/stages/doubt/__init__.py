@@ -31,12 +31,13 @@ from scalemani.kernels.doubt import (
 )
 from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.measures import without_self
-from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities, affinity_graph
 from scalemani.stages.arrays.embeddings import BEYOND, StoredDoubt, StoredLayout
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.doubt import halves, null
 from scalemani.stages.doubt.spectral import read_spectral_map
+from scalemani.stages.shared.edges import rows_made
 
 MOST_ENTRIES = 2**19  # of rows of W whose points are placed at a time
 # Over which a Hessian is the difference of gradients, in units of the kernels: of exact sums, and of those of a mesh.
@@ -145,7 +146,8 @@ def memory(sizes: Sizes) -> Memory:
             **null.compared(sizes),
         },
     )
-    return Memory(steps={"null map": null.memory(sizes), "maps of halves": halves.memory(sizes), "scores": scores})
+    steps = {"null map": null.memory(sizes), "maps of halves": halves.memory(sizes)}
+    return Memory(steps={**steps, "scores": scores + rows_made(sizes)})
 
 
 def run(context: StageContext) -> dict[str, Any]:
@@ -221,7 +223,7 @@ def block_scores(task: StageTask, block: int) -> Arrays:
     """Return the scores of a block of work rows."""
     start, stop = task.dimensions.rows(block)
     fixed, null_scores = task.once(placing_map), StoredDoubt(task.output).null.read_once()
-    rows = task.stored(StoredSymmetricAffinities).read_rows(block)
+    rows = affinity_graph(task.inputs, task.cache_bytes).read_rows(block)
     parts = [fixed.placed(part, start + first) for first, part in parts_of(rows)]
     columns = {one: np.concatenate([part[one] for part in parts]) for one in parts[0]}
     lists, _ = task.stored(StoredNeighbors).read_graph_block(block)

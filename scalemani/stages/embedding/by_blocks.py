@@ -19,6 +19,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.edges import rows_made
 from scalemani.stages.shared.output import over_landmarks
 from scalemani.stages.shared.tiles import added
 
@@ -54,14 +55,16 @@ def memory_by_blocks(sizes: Sizes) -> Memory:
             # Made by the driver alone, and only where eigenvalues are zero to rounding.
             "small eigenvalues": Memory(
                 points={"vectors, products, degrees": array("float64", n_points, 4 * width + 8)}
-            ),
+            )
+            + rows_made(sizes),
             "residuals": Memory(
                 task={
                     # As read, decoded, its columns sorted and numbered.
                     "a block of W": 5 * entries(sizes.block_nonzeros, "float32"),
                     "vectors of a block and of its neighbours": reached,
                 }
-            ),
+            )
+            + rows_made(sizes),
             "writing": Memory(
                 task={"order of some points, and places of the rows of a run": places},
                 cache={"places of the rows of longer runs": array("int64", dimensions.n_blocks * rows)},
@@ -86,7 +89,7 @@ def vectors_table(task: StageTask) -> Table:
 
 def block_sums(task: StageTask, block: int) -> ResidualSums:
     """Return the sums over the rows of one block."""
-    graph, vectors = affinity_graph(task.inputs), task.once(vectors_table)
+    graph, vectors = affinity_graph(task.inputs, task.cache_bytes), task.once(vectors_table)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)[:, np.newaxis]
     block_vectors = vectors[slice(*task.dimensions.rows(block))]
     if not isinstance(vectors, np.ndarray):  # of a table in a file, the rows that the block reaches are read

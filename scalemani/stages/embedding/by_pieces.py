@@ -44,7 +44,8 @@ def memory_of_pieces(sizes: Sizes) -> Memory:
 
 def pieces_of(context: StageContext, degrees: np.ndarray) -> Components | None:
     """Return the pieces of W by its degrees (N,), in work order and numbered by size; None where it is connected."""
-    stored, dimensions, workspace = affinity_graph(context.task.inputs), context.task.dimensions, context.workspace
+    task, workspace = context.task, context.workspace
+    stored, dimensions = affinity_graph(task.inputs, task.cache_bytes), task.dimensions
     parents, roots = separate_items(dimensions.n_points, workspace.empty), workspace.as_large(np.sqrt(degrees))
     for block in range(dimensions.n_blocks):
         join_rows(parents, stored.read_rows(block), dimensions.rows(block)[0], roots)
@@ -76,7 +77,8 @@ def edges_inside(
     context: StageContext, labels: np.ndarray
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield the rows of each block of W, how many edges each has inside its piece, and these: ends and values."""
-    stored, dimensions = affinity_graph(context.task.inputs), context.task.dimensions
+    task = context.task
+    stored, dimensions = affinity_graph(task.inputs, task.cache_bytes), task.dimensions
     for block in range(dimensions.n_blocks):
         rows = slice(*dimensions.rows(block))
         indptr, ends, values = stored.read_rows(block)

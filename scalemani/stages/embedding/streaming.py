@@ -15,7 +15,7 @@ class StreamedGraph:
 
     def __init__(self, context: StageContext) -> None:
         self._context, self.workspace = context, context.workspace
-        self._stored = affinity_graph(context.task.inputs)
+        self._stored = affinity_graph(context.task.inputs, context.task.cache_bytes)
         self.degrees = self._stored.read_degrees(context.task.dimensions.n_points, self.workspace.empty)
         self._inverse_roots = self.workspace.as_large(1 / np.sqrt(self.degrees))
         self.trivial = self.workspace.as_large(unit_roots(self.degrees))

@@ -3,15 +3,18 @@
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.memory_model import Terms, array
+from scalemani.engine.memory_model import Memory, Terms, array, entries
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.stages.arrays.affinities import StoredAffinities, affinity_graph
+from scalemani.stages.arrays.affinities import EDGE, StoredAffinities, affinity_graph
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
+
+BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
+SORTING_EDGES = 5  # times what edges take: places of their blocks, their order, sets by block, joined, and as one array
 
 
 def edges_read(sizes: Sizes) -> Terms:
@@ -19,6 +22,33 @@ def edges_read(sizes: Sizes) -> Terms:
     n_edges = sizes.dimensions.block_rows * sizes.edge_columns
     of_edge = array("int32", n_edges) + array(sizes.dimensions.distance_dtype, n_edges)
     return {"neighbours of a block, and their distances": of_edge}
+
+
+def incoming(sizes: Sizes, n_targets: int) -> int:
+    """Return the bytes of the edges that end in so many blocks, as many as start there, in sets of each block."""
+    n_edges = n_targets * sizes.dimensions.block_rows * sizes.params.affinity_neighbors
+    return int(array(EDGE, n_edges)) + n_targets * sizes.dimensions.n_blocks * BYTES_OF_SET
+
+
+def rows_merged(sizes: Sizes) -> Terms:
+    """Return what the rows of W of a block take as they are made of its edges and of those that end in it."""
+    rows, k = sizes.dimensions.block_rows, sizes.params.affinity_neighbors
+    return {
+        **edges_read(sizes),
+        "edges into a block, by the block they come from and joined": 2 * incoming(sizes, 1),
+        "affinities of a block, and an order of the edges": array("float32", rows, 3 * k),
+        "rows of W in a block, before and after they are cut": 2 * entries(rows * 2 * k, "float32"),
+    }
+
+
+def rows_made(sizes: Sizes) -> Memory:
+    """Return what reading W takes where its rows are made of affinities; nothing where they are stored."""
+    if sizes.params.symmetric_affinities.stored:
+        return Memory()
+    of_block = array(EDGE, sizes.dimensions.block_rows * sizes.params.affinity_neighbors)
+    sorting = {"edges of a block as they are sorted by the block that they end in": SORTING_EDGES * of_block}
+    cache = {"edges of blocks, by the block that they end in": sizes.dimensions.n_blocks * of_block}
+    return Memory(task={**rows_merged(sizes), **sorting}, cache=cache)
 
 
 def stored_affinities(task: StageTask) -> StoredAffinities | None:

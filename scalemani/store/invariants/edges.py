@@ -12,7 +12,13 @@ from scalemani.store.invariants.matrices import row_numbers
 from scalemani.store.invariants.models import sketched
 from scalemani.store.invariants.orders import input_rows_of
 from scalemani.store.invariants.points import close, gathered, in_work_order, rows_apart
-from scalemani.store.invariants.values import ROUNDING, rows_that
+from scalemani.store.invariants.values import (
+    ROUNDING,
+    difference_of_multisets,
+    mixed,
+    multisets_differ,
+    rows_that,
+)
 
 FLOAT32 = 1e-5  # of what is computed from numbers that are stored as float32, relative
 LARGEST_EXPONENT = 80.0  # exp(-80) is near the least positive number of float32
@@ -254,6 +260,20 @@ def holds_edges(indices: str, indptr: str) -> Invariant:
     """Return that W holds every edge of the graph, with half its affinity at least."""
     part = functools.partial(edges_left_out, indices, indptr)
     return Invariant("every edge of `affinities` is there, with half its affinity at least", part)
+
+
+def other_sources(block: Block) -> int:
+    """Return the pairs of blocks that are stored less those that edges join, as multisets: edges from, and to."""
+    run, number = block.run, block.first_point // block.run.block_rows
+    rows = slice(block.first_point, min(block.first_point + run.block_rows, run.n_points))
+    affinities = np.asarray(stored(run, "affinities", "values")[rows])
+    neighbors, _ = graph_rows(run, rows.start, rows.stop, affinities.shape[1])
+    targets = np.unique(neighbors[affinities > 0] // run.block_rows)
+    listed = mixed(block.values.astype(np.int64), np.full(len(block.values), number))
+    return difference_of_multisets(listed, mixed(np.full(len(targets), number), targets))
+
+
+SEND_EDGES = Invariant("those that an edge with an affinity leads from", other_sources, multisets_differ)
 
 
 def masses(block: Block) -> np.ndarray:

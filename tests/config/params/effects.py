@@ -208,6 +208,7 @@ WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")
 BY_LANDMARKS = ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps")
 KERNELS = tuple(name for name in ROUTES if takes_kernel(name))  # whose affinities are no shares of a row
 ENTROPIC = tuple(name for name in ROUTES if name not in KERNELS)
+MADE_ROWS = ("laplacian-eigenmaps", "spectral-clustering")  # whose rows of W may be made when they are read
 BY_PATHS = ("isomap", "combined-isomap")  # paths lead from point to point: landmarks are points
 BY_DISTANCES = tuple(name for name in ROUTES if goes_by_distances(name))
 WITH_AFFINITIES = tuple(name for name in ROUTES if name not in BY_DISTANCES)
@@ -283,6 +284,10 @@ ROWS: dict[str, Rows] = {
     "components.queries_per_component": (Row(1, points="apart"),),
     "symmetric_affinities.target_weight": (
         Row(0.5, methods=ENTROPIC), Refused(0.5, "affinities are a kernel", methods=KERNELS),
+    ),
+    "symmetric_affinities.stored": (
+        Same(False, "rows are made of what they were stored from", {"embedding.solver": "lll"}, methods=MADE_ROWS),
+        Refused(False, "read too often", methods=tuple(name for name in ROUTES if name not in MADE_ROWS)),
     ),
     "normalized_affinities.alpha": (Row(0.3),),
     "landmarks.n_landmarks": (Row(30),),

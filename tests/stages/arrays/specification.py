@@ -35,6 +35,7 @@ DIMENSIONS: dict[str, str] = {
     "range_piece": "the pieces that edges inside each range of blocks join, of all ranges",
     "piece": "the pieces of a graph, each embedded by itself",
     "end": "the ends of a bridge, 2",
+    "source_block": "the blocks whose edges end in a block",
     "extent": "frames, rows and columns of an image: 3",
     "side": "pixels to each side, and frames before and after: 2",
     "kept_point": "the points of the largest component",

@@ -131,7 +131,7 @@ def test_runs_store_every_array_that_is_described(request, description_of):
 
 
 def test_dimensions_of_one_name_have_one_length_in_a_group(finished, description_of):
-    ragged = {"row", "row_bound", "nonzero", "node", "node_bound", "joined_node", "source_landmark"}
+    ragged = {"row", "row_bound", "nonzero", "node", "node_bound", "joined_node", "source_landmark", "source_block"}
     lengths = {}
     for group, stage, path, array in stored_arrays(finished["t-sne"].store.root):
         for dim, length in zip(description_of(stage, path).dims, array.shape, strict=True):

@@ -66,7 +66,8 @@ def arrays_of(one, stage):
 
 def listed(label, one, stage):
     """Return what a stage lists of a run."""
-    return STAGES[stage].disk(Sizes(one.dimensions, one.params, weighted=label == "weighted"))
+    sizes = Sizes(one.dimensions, one.params, weighted=label == "weighted")
+    return STAGES[stage].disk(sizes)
 
 
 def test_stages_of_fixed_size_store_the_bytes_that_they_list(groups):

@@ -16,7 +16,7 @@ from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
 from scalemani.runs.walk import run
 from scalemani.stages import embedding
-from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.embedding import refining
 from scalemani.store.groups import StageGroup
 
@@ -28,6 +28,11 @@ def embedded(points, folder, solver, n_components=2, progress=None, **values):
     params = Parameters().with_values({**asked, **shape, "embedding": {"solver": solver, **values}})
     executor = Executor(progress=progress or Progress())
     return run(open_points(points), folder, "laplacian-eigenmaps", params, executor, 1024)
+
+
+def w_of(finished):
+    """Return the reader of W of a run."""
+    return affinity_graph({stage: finished.group(stage) for stage in finished.keys})
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def landmark_start(finished):
     n_points, coordinates = finished.dimensions.n_points, solved.read("vectors")
     dense = np.zeros((n_points, len(coordinates)))
     np.put_along_axis(dense, weights.read("indices").astype(np.int64), weights.read("values"), axis=1)
-    degrees = StoredSymmetricAffinities(finished.group("symmetric_affinities")).read_degrees(n_points, np.empty)
+    degrees = w_of(finished).read_degrees(n_points, np.empty)
     vectors = np.sqrt(degrees)[:, np.newaxis] * (dense @ coordinates)
     return vectors / np.linalg.norm(vectors, axis=0)
 
@@ -80,7 +85,7 @@ def clusters():
 def exact_eigenmaps(finished, count):
     """Return the smallest eigenvalues of L v = lambda D v but for the trivial one, D^1/2 V, and D, in input order."""
     n_points = finished.dimensions.n_points
-    weights = StoredSymmetricAffinities(finished.group("symmetric_affinities")).read_matrix(0, n_points).toarray()
+    weights = w_of(finished).read_matrix(0, n_points).toarray()
     order = np.argsort(finished.group("work_points").read("input_rows"))
     weights = weights.astype(np.float64)[order][:, order]
     degrees = weights.sum(axis=1)
@@ -250,7 +255,7 @@ def test_the_start_of_a_descent_is_told_nothing_of_its_eigengap(clusters, tmp_pa
 def test_the_residual_is_that_of_the_generalised_eigenproblem_of_what_is_stored(roll, tmp_path, solver, values):
     finished = embedded(roll[:2000], tmp_path / "run", solver, 3, **values)
     n_points, order = finished.dimensions.n_points, finished.group("work_points").read("input_rows")
-    stored = StoredSymmetricAffinities(finished.group("symmetric_affinities"))
+    stored = w_of(finished)
     weights = sp.vstack([stored.read_matrix(block, n_points) for block in range(2)]).astype(np.float64)
     vectors, degrees = np.asarray(finished.embedding[...])[order], np.asarray(weights.sum(axis=1))
     laplacian = sp.diags_array(degrees.ravel()) - weights
