@@ -37,7 +37,7 @@ SETTINGS = settings(
     neighbors__recall=0.9,
     affinities__perplexity=5,
     embedding__solver="lll",
-    symmetric_affinities__stored=False,
+    symmetric_affinities__stored="false",
     landmark_embedding__n_components=4,
     clustering__n_clusters=30,
 )
