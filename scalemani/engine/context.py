@@ -117,10 +117,6 @@ class StageContext:
         self.executor.map_here(write, missing, sequential, self.at_once)
         self.task.output.refresh()
 
-    def map_block_ranges(self, function: RangeFunction, blocks: int, step: str = "") -> None:
-        """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
-        self.compute(lambda graph: graph.map_block_ranges(function, blocks, step))
-
     def fold(self, function: FoldFunction, combine: Combine, ranges: Sequence[Any], shown: str = "") -> Any:
         """Return function(task, range) of all ranges of blocks or tiles combined in order; None without ranges."""
         return self.compute(lambda graph: graph.fold(function, combine, ranges, shown=shown))
@@ -165,7 +161,7 @@ class StageGraph:
     def map_block_ranges(
         self, function: RangeFunction, blocks: int, step: str = "", reads: BlocksOf | None = None
     ) -> None:
-        """Add the blocks that are missing, so many in a task, as `StageContext.map_block_ranges` computes them."""
+        """Add the blocks that are missing, so many in a task: for work that has to read all its input."""
         self._map(function, step, blocks, None, reads)
 
     def fold(

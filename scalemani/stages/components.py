@@ -3,7 +3,7 @@
 A task joins rows along the edges inside a range of blocks, and numbers the pieces there. Edges out of the ranges then
 join pieces: a tree of tasks merges forests of these. The driver numbers the components of the pieces, by which tasks
 label the rows. Bridges are searched by the labels of a block at a time. So the driver holds arrays with an entry for
-each piece, component, query and cell, and none with one for each point.
+each piece, component, query and cell, and one for each point only to keep the largest component, or for passed lists.
 """
 
 import functools

@@ -3,10 +3,10 @@
 Where affinities follow classes, entries between points of different ones are lowered once all else is summed. Where W
 replaces the points, its rows are those of the input.
 
-Each block of rows of W is one sparse matrix in CSR form with its degrees. On a route that reads W twice the degrees are
-stored, with the blocks whose edges end in the block; the rows are made when they are read (`MadeAffinities`). A task
-holds the edges into a block range and streams the whole graph past them; how many blocks a range has is a matter of
-memory and leaves no trace.
+Each block of rows of W is one sparse matrix in CSR form with its degrees. Where W is not to be stored, the degrees are,
+with the blocks whose edges end in the block; the rows are made when they are read (`MadeAffinities`). A task holds the
+edges into a block range and streams the whole graph past them; how many blocks a range has is a matter of memory and
+leaves no trace.
 """
 
 from collections.abc import Iterator, Sequence

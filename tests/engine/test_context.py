@@ -95,7 +95,7 @@ def test_a_run_of_blocks_skips_those_that_are_there(tmp_path):
         asked.append(list(blocks))
         return ((block, rows_of(task, block)) for block in blocks)
 
-    work.map_block_ranges(computed, 3)
+    work.compute(lambda graph: graph.map_block_ranges(computed, 3))
     assert sorted(asked) == [[0, 1], [3, 4]]  # in any order
     np.testing.assert_array_equal(StoredPoints(work.task.output).points.read()[:, 1], np.arange(N_POINTS))
 
